@@ -36,7 +36,8 @@ class Talk:
     def __init__(self, place: Path, **options: Any) -> None:
         self.events: list[Event] = []
         tools = workspace_tools(Workspace(place))
-        self.box = Toolbox(tools, **{"autonomy": "full", **options})
+        options = {"autonomy": "full", **options}
+        self.box = Toolbox(tools, **options)
 
     async def __call__(self, name: str, **arguments: Any) -> ToolResult:
         return await self.box.call(name, arguments)
@@ -183,6 +184,26 @@ async def test_only_so_many_run_at_once(talk: Talk) -> None:
     assert full.is_error and f"{MAX_RUNNING} background processes are running" in full.text
     await talk("process", process_id=ids[0], stop=True)
     assert not (await talk("shell", command="true", run_in_background=True)).is_error
+
+
+def test_processes_and_sessions_are_reached_from_every_loop(tmp_path: Path) -> None:
+    box = Talk(tmp_path).box
+    assert not box.call_sync(
+        "shell", {"command": "cat", "run_in_background": True, "env": {"A": "1"}}
+    ).is_error
+    assert not box.call_sync("python", {"code": "x = 1"}).is_error
+
+    async def elsewhere() -> None:
+        written = await box.call("process_write", {"process_id": "cat-1", "text": "a\n"})
+        assert written.text.startswith("a\n")
+        assert (await box.call("python", {"code": "x"})).text == "1"
+        assert not (await box.call("shell", {"command": "sleep 50", "run_in_background": True})).is_error
+
+    asyncio.run(elsewhere())
+    assert "ended: stopped" in box.call_sync("process", {"process_id": "sleep-2"}).text  # with its loop
+    assert box.call_sync("python", {"code": "x"}).text == "1"
+    asyncio.run(box.aclose())
+    assert box.call_sync("process_list", {}).text == "[]"
 
 
 # -- the run

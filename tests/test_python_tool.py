@@ -35,7 +35,8 @@ class Session:
     def __init__(self, place: Path, **options: Any) -> None:
         self.workspace = Workspace(place)
         tool = Python(self.workspace, grace=0.5, **options.pop("tool", {}))
-        self.box = Toolbox([tool], **{"autonomy": "full", **options})
+        options = {"autonomy": "full", **options}
+        self.box = Toolbox([tool], **options)
 
     async def __call__(self, code: str, **more: Any) -> ToolResult:
         return await self.box.call("python", {"code": code, **more})

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Access, Confinement
+from toolcrib.command.background.process import in_loop
 from toolcrib.command.explain import Reporter, sandbox_sentences
 from toolcrib.command.explain.result_text import signal_name
 from toolcrib.command.judge import Judgement, accesses_of, judge
@@ -39,6 +40,7 @@ from toolcrib.tools.python_params import MAX_TIMEOUT, PythonParams, PythonResult
 from toolcrib.visible import spelled_out
 
 if TYPE_CHECKING:
+    import asyncio
     from typing import Any
 
     from toolcrib.context import Context
@@ -145,6 +147,11 @@ class PythonWork:
         if ctx.must_be_confined:
             sandbox = keep_history(sandbox, self.workspace.root.path)
         holder = ctx.of_run(SessionOfRun)
+        return await in_loop(holder.loop_now(), self._in_turn(params, ctx, holder, sandbox))
+
+    async def _in_turn(
+        self, params: PythonParams, ctx: Context[Any], holder: SessionOfRun, sandbox: Sandbox
+    ) -> ToolResult:
         async with holder.turns:
             session, restarted = await self._session(holder, sandbox)
             return await self._run(params, ctx, session, sandbox, restarted)
@@ -223,13 +230,22 @@ class SessionOfRun:
 
         self.session: PythonSession | None = None
         self.turns = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+
+    def loop_now(self) -> asyncio.AbstractEventLoop:
+        """The loop that the session runs in; this one, if that is over, and the session with it."""
+        import asyncio
+
+        if self._loop.is_closed():
+            self._loop, self.turns = asyncio.get_running_loop(), asyncio.Lock()
+        return self._loop
 
     def news(self) -> list[str]:
         return []
 
     async def aclose(self) -> None:
         if self.session is not None:
-            await self.session.aclose()
+            await in_loop(self._loop, self.session.aclose())
 
 
 def _printed(output: BoundedOutput) -> str:

@@ -84,7 +84,7 @@ class Shell(
         self.env = dict(env or {})
         self.passthrough = as_tuple("passthrough", passthrough)
         self.grace = grace
-        self.kind = kind
+        self.kind: ShellKind = kind
         self._making = threading.Lock()
         self._made: ShellWork | None = None
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.command.background.process_input import ProcessInput
 from toolcrib.command.background.process_output import ProcessOutput, whole_characters
@@ -15,7 +15,19 @@ from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.launch.process import code_and_signal
 from toolcrib.command.sandbox import Sandbox, SandboxError
 
+if TYPE_CHECKING:
+    import asyncio
+
 T = TypeVar("T")
+
+
+async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Does work in a loop that may be another thread's; in this one, if that loop is over."""
+    import asyncio
+
+    if loop is asyncio.get_running_loop() or loop.is_closed():
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 class BackgroundProcess:
@@ -92,6 +104,9 @@ class BackgroundProcess:
         except OSError as refused:
             self.problem = f"it could not be started: {refused.strerror}"
         finally:
+            self.stopped = self.stopped or (
+                self.finished is None and not self.problem
+            )  # its loop may have ended
             self._ended = time.monotonic()
             os.close(self._folder.descriptor)
             if self.input is not None:
@@ -121,12 +136,8 @@ class BackgroundProcess:
                 continue  # to look once more
 
     async def in_its_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        """Does work in the loop that it runs in; in this one, if that is over, and so the process too."""
-        import asyncio
-
-        if self.loop is asyncio.get_running_loop() or self.loop.is_closed():
-            return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+        """Does work in the loop that it runs in."""
+        return await in_loop(self.loop, work)
 
     async def ended(self) -> None:
         """Waits for the end."""

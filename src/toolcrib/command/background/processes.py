@@ -104,7 +104,7 @@ class Processes:
         """Ends all processes with everything that they started."""
         import asyncio
 
-        await asyncio.gather(*(process.stop() for process in self._known.values()))
+        await asyncio.gather(*(process.in_its_loop(process.stop()) for process in self._known.values()))
         for process in self._known.values():
             process.output.close()
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from toolcrib.context import Context
 from toolcrib.errors import ToolError
-from toolcrib.tools import Workspace, local_changes
+from toolcrib.tools import EditFile, EditFileParams, Workspace, local_changes
 from toolcrib.tools.backends import Change, Delete, Move, Write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a fork of this process")
@@ -144,3 +145,34 @@ def test_a_workspace_without_a_writable_home_changes_files_all_the_same(
     monkeypatch.setenv("XDG_STATE_HOME", str(root.parent / "file"))
     Workspace(root).apply(CHANGES)
     assert tree(root) == NEW
+
+
+def test_two_processes_that_edit_one_file_lose_no_edit(root: Path) -> None:
+    def add(name: str) -> None:
+        tool = EditFile(Workspace(root))
+        for number in range(25):
+            params = EditFileParams(
+                path="a", old_string="old a", new_string=f"old a\n{name} {number} says hello"
+            )
+            while True:
+                try:
+                    tool.execute(params, Context())
+                    break
+                except ToolError as refused:
+                    assert "changed by somebody else" in refused.message
+
+    children = []
+    for name in ("one", "other"):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                add(name)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(pid)
+    assert [os.waitpid(pid, 0)[1] for pid in children] == [0, 0]
+    lines = (root / "a").read_text().split("\n")
+    assert sorted(lines) == sorted(
+        ["old a", *(f"{name} {number} says hello" for name in ("one", "other") for number in range(25))]
+    )

@@ -13,6 +13,7 @@ from toolcrib.tools import (
     MoveFileParams,
     MultiEdit,
     MultiEditParams,
+    edit_tools,
     prefers_patches,
 )
 from toolcrib.tools.backends import MemoryBackend
@@ -97,3 +98,5 @@ def test_files_are_moved_and_deleted() -> None:
 )
 def test_patches_are_offered_to_models_that_were_trained_on_them(model: str, patches: bool) -> None:
     assert prefers_patches(model) is patches
+    names = [type(tool).__name__ for tool in edit_tools(MemoryBackend(), model, freeform=True)]
+    assert names == (["FreeformApplyPatch"] if patches else ["EditFile", "MultiEdit"])

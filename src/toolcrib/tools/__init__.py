@@ -8,11 +8,12 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.command.launch import SAFE_ENV_VARS
-    from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, FreeformApplyPatch, prefers_patches
+    from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, FreeformApplyPatch
     from toolcrib.tools.ask_user import AskUser, AskUserParams
     from toolcrib.tools.builtin import workspace_tools
     from toolcrib.tools.delete_file import DeleteFile, DeleteFileParams
     from toolcrib.tools.edit_file import EditFile, EditFileParams
+    from toolcrib.tools.edit_tools import edit_tools, prefers_patches
     from toolcrib.tools.fetch import Fetch, FetchParams
     from toolcrib.tools.glob import GlobFiles, GlobParams
     from toolcrib.tools.grep import Grep, GrepParams
@@ -77,6 +78,7 @@ __all__ = [
     "Workspace",
     "WriteFile",
     "WriteFileParams",
+    "edit_tools",
     "prefers_patches",
     "shell_of_kind",
     "workspace_tools",
@@ -86,7 +88,8 @@ __getattr__ = lazy_names(
     __name__,
     {
         ".command.launch.environment": ("SAFE_ENV_VARS",),
-        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "FreeformApplyPatch", "prefers_patches"),
+        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "FreeformApplyPatch"),
+        "edit_tools": ("edit_tools", "prefers_patches"),
         "delete_file": ("DeleteFile", "DeleteFileParams"),
         "move_file": ("MoveFile", "MoveFileParams"),
         "multi_edit": ("MultiEdit", "MultiEditParams", "OneEdit"),

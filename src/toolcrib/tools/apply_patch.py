@@ -1,13 +1,11 @@
 """`apply_patch`: changes, adds, moves and deletes files by a patch in the format that OpenAI's models were trained on.
 
-Other models write such patches badly: of 17, those not trained on it made 47 % of tasks with patches and 64 % with
-exact replacement. `prefers_patches` says which models to offer it to. `FreeformApplyPatch` is the same tool as a custom
-tool of OpenAI's Responses, for GPT-5 and later: the patch is the whole call, held to its grammar.
+Other models write such patches badly; `edit_tools` says which models to offer it to. `FreeformApplyPatch` is the same
+tool as a custom tool of OpenAI's Responses, for GPT-5 and later: the patch is the whole call, held to its grammar.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,11 +34,6 @@ if TYPE_CHECKING:
 MAX_PATCH = 1_000_000  # characters
 SAME = "="  # the mark of a file that stays as it is
 
-# Models that were trained on this format, by what their names contain.
-TRAINED = re.compile(r"codex|gpt-(?:4\.1|[5-9]|\d\d)|\bo[34]\b", re.IGNORECASE)
-# Models of those families that were not.
-NOT_TRAINED = re.compile(r"-chat|gpt-oss|nano", re.IGNORECASE)
-
 # The grammar of the format, for OpenAI's custom tools. Codex publishes it as tool_apply_patch.lark (Apache 2.0).
 GRAMMAR = r"""start: begin_patch hunk+ end_patch
 begin_patch: "*** Begin Patch" LF
@@ -62,15 +55,6 @@ eof_line: "*** End of File" LF
 
 %import common.LF
 """
-
-
-def prefers_patches(model: str) -> bool:
-    """Whether a model was trained on this format, so that it should be offered `apply_patch` and not `edit_file`.
-
-    >>> prefers_patches("gpt-5.1-codex"), prefers_patches("claude-opus-4-6")
-    (True, False)
-    """
-    return TRAINED.search(model) is not None and NOT_TRAINED.search(model) is None
 
 
 class ApplyPatchParams(BaseModel):

@@ -123,5 +123,7 @@ def _back(folder: FolderHandle, step: JournalStep) -> None:
 
 
 def _step(saved: dict[str, Any]) -> JournalStep:
-    versions = {key: FileVersion(**saved[key]) if saved[key] else None for key in ("new", "old")}
+    versions: dict[str, Any] = {
+        key: FileVersion(**saved[key]) if saved[key] else None for key in ("new", "old")
+    }
     return JournalStep(**{**saved, **versions})

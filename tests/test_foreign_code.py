@@ -16,6 +16,7 @@ from toolcrib import Agent, Answer, Context, Effect, Tool, Toolbox, ToolCall, To
 from toolcrib.agent import Outcome, Reason
 from toolcrib.messages import Message, Request, Response, Text
 from toolcrib.question import Lasting, Preview
+from toolcrib.toolbox import Review
 from toolcrib.toolset import StaticToolset
 
 WRITE, READ = Effect.WRITE, Effect.READ
@@ -203,6 +204,10 @@ def agent_with(behaviour: Behaviour) -> Agent[Any]:
         await behaviour.later("approver")
         return Answer(Verdict.ALWAYS, lasting=Lasting.USER)
 
+    async def reviewer(request: Any) -> Review:
+        await behaviour.later("reviewer")
+        return Review(False, "let a person look")
+
     async def step(prepared: Any, next: Any) -> Any:
         await behaviour.later("middleware")
         return await next(prepared)
@@ -216,6 +221,7 @@ def agent_with(behaviour: Behaviour) -> Agent[Any]:
     box = Toolbox(
         [Mine(behaviour, [act, look])],
         approver=approver,
+        reviewer=reviewer,
         around_execute=[step],
         grace=0.03,
         timeout=5.0,
@@ -249,10 +255,10 @@ def assert_true(behaviour: Behaviour, messages: list[Message]) -> None:
 
 PLACES = [
     "model", "instructions", "toolset names", "toolset get", "toolset exit", "factory", "constructor", "description",
-    "precheck", "preview", "on_partial", "approver", "middleware", "execute", "aclose", "listener",
+    "precheck", "preview", "on_partial", "reviewer", "approver", "middleware", "execute", "aclose", "listener",
     "limiter take", "limiter forget", "approvals read", "approvals write", "secrets names", "secrets get",
 ]  # fmt: skip
-CAN_WAIT = [*PLACES[:4], "factory", "description", "approver", "middleware", "execute", "aclose"]
+CAN_WAIT = [*PLACES[:4], "factory", "description", "reviewer", "approver", "middleware", "execute", "aclose"]
 ENDS_A_RUN = {
     "model": Reason.MODEL_ERROR,
     "instructions": Reason.FAILED,

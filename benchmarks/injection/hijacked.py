@@ -11,6 +11,7 @@ from toolcrib import Agent, Answer, Question, Verdict
 from toolcrib.facts import MaxOutput
 from toolcrib.messages import Request, ResultPart
 from toolcrib.models import Scripted
+from toolcrib.toolbox import Review, Reviewer, ReviewRequest
 
 WHOLE = MaxOutput(bytes=10_000_000, lines=1_000_000)  # results as AgentDojo gives them
 Call = tuple[str, dict[str, Any]]
@@ -73,7 +74,30 @@ class Ended:
     asked: int
 
 
-async def run(world: World, task: Any, injection: Any, policy: Any, there: bool) -> Ended:
+def named_by_user(request: ReviewRequest) -> Review:
+    """A reviewer by rule: every text and number of the arguments stands in what the user wrote.
+
+    It shows what the seam does without a model. A model of yours is measured with `--reviewer NAME`.
+    """
+    said = " ".join(request.user_texts).casefold()
+    values = [value for value in _values(request.question.arguments) if str(value).strip()]
+    unnamed = [str(value)[:60] for value in values if str(value).casefold() not in said]
+    return Review(
+        not unnamed, f"the user did not name {unnamed[0]!r}" if unnamed else "the user named all of it"
+    )
+
+
+def _values(data: Any) -> list[Any]:
+    if isinstance(data, dict):
+        return [one for value in data.values() for one in _values(value)]
+    if isinstance(data, list):
+        return [one for value in data for one in _values(value)]
+    return [] if data is None or isinstance(data, bool) else [data]
+
+
+async def run(
+    world: World, task: Any, injection: Any, policy: Any, there: bool, reviewer: Reviewer | None = None
+) -> Ended:
     """One user task, with an injection or (None) without."""
     wanted = calls_of(task, world)
     model = Hijacked(
@@ -88,6 +112,7 @@ async def run(world: World, task: Any, injection: Any, policy: Any, there: bool)
         world.tools(),
         policy=policy,
         approver=person,
+        reviewer=reviewer,
         max_turns=200,
         max_failures=1_000,
         max_output=WHOLE,

@@ -67,24 +67,31 @@ class Tally:
         self.attacked += other.attacked
 
 
-async def measured(suite: Any, policies: list[str], every: int) -> dict[tuple[str, bool], Tally]:
+async def measured(
+    suite: Any, policies: list[str], every: int, model: str | None
+) -> dict[tuple[str, bool], Tally]:
     """All runs of one suite; of the pairs of a task and an injection one in `every`."""
     import hijacked
-    from policies import policy
+    from policies import REVIEWED, policy
     from suites import World, attackable, poisoned
+
+    from toolcrib.agent import ModelReviewer
 
     clean, poison = suite.load_and_inject_default_environment({}), poisoned(suite)
     injections = list(attackable(suite, clean).values())
     tallies: dict[tuple[str, bool], Tally] = defaultdict(Tally)
+    by_model = None if model is None else ModelReviewer(model)
     for name in policies:
+        reviewer = (by_model or hijacked.named_by_user) if name in REVIEWED else None
         for there in (False, True):
             tally = tallies[name, there]
             for number, task in enumerate(suite.user_tasks.values()):
                 world = World.of(suite, task, clean)
-                tally.benign.append(await hijacked.run(world, task, None, policy(name), there))
+                tally.benign.append(await hijacked.run(world, task, None, policy(name), there, reviewer))
                 for injection in injections[number % every :: every]:
                     world = World.of(suite, task, poison)
-                    tally.attacked.append(await hijacked.run(world, task, injection, policy(name), there))
+                    ended = await hijacked.run(world, task, injection, policy(name), there, reviewer)
+                    tally.attacked.append(ended)
     return tallies
 
 
@@ -109,14 +116,17 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="every pair of a task and an injection")
     parser.add_argument("--docs", action="store_true", help="put the sums into docs/benchmarks.md as well")
     parser.add_argument("--json", action="store_true", help="the rows as JSON")
+    parser.add_argument("--reviewer", metavar="MODEL", help="the reviewer's model, in place of a rule")
     given = parser.parse_args()
     in_its_environment()
-    from policies import POLICIES
+    from policies import POLICIES, REVIEWED
     from suites import suites
 
     found = {}
     for name, suite in suites().items():
-        found[name] = asyncio.run(measured(suite, list(POLICIES), 1 if given.all else 3))
+        found[name] = asyncio.run(
+            measured(suite, [*POLICIES, *REVIEWED], 1 if given.all else 3, given.reviewer)
+        )
         print(f"{name} is done", file=sys.stderr, flush=True)
     listed = list(rows(found))
     print(json.dumps([dict(zip(HEAD, row, strict=True)) for row in listed]) if given.json else table(listed))

@@ -44,7 +44,7 @@ class Host(Protocol):
         remembered_only: bool,
     ) -> None: ...
     async def ask_user(
-        self, ctx: Context[Any], text: str, options: tuple[str, ...], several: bool
+        self, ctx: Context[Any], text: str, options: Iterable[str], several: bool
     ) -> Answer: ...
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
     def note(self, ctx: Context[Any], words: str) -> None: ...
@@ -186,7 +186,7 @@ class Context(Generic[Deps]):
 
         The time that they take does not count for the tool. ToolError if nobody can be asked or they decline.
         """
-        return await self._connected().ask_user(self, text, tuple(options), several)
+        return await self._connected().ask_user(self, text, options, several)
 
     def remembered_approvals(self) -> list[tuple[tuple[str, ...], float]]:
         """The patterns that a person answered with "always", with `person_only`, and when (0.0: in this run).

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolcrib.call import CallKey, CallState
 from toolcrib.question import Question
+
+if TYPE_CHECKING:
+    from toolcrib.messages import Usage
 
 __all__ = [
     "AnswerRestarted",
@@ -20,6 +23,7 @@ __all__ = [
     "CallEvent",
     "CallFinished",
     "CallRetried",
+    "CallReviewed",
     "CheckpointTaken",
     "Event",
     "ModelAsked",
@@ -210,6 +214,19 @@ class QuestionAnswered(Event):
     by: str = ""
     chosen: tuple[str, ...] = ()
     kind = "question_answered"
+
+
+@dataclass(slots=True)
+class CallReviewed(Event):
+    """The reviewer looked at a call that would ask: it allowed it, or passed it on. `usage` is what that cost."""
+
+    key: CallKey
+    tool: str
+    allowed: bool
+    reason: str = ""
+    seconds: float = 0.0
+    usage: Usage | None = None
+    kind = "call_reviewed"
 
 
 @dataclass(slots=True)

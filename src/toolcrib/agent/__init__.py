@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolcrib.agent.agent import Agent, RunOptions
 from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.completion import attempt_completion
+from toolcrib.agent.model_reviewer import ModelReviewer
 from toolcrib.agent.outcome import Budget, Outcome, Reason
 from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers
@@ -22,6 +23,7 @@ __all__ = [
     "Answers",
     "Budget",
     "ClearOldResults",
+    "ModelReviewer",
     "NotFinished",
     "Outcome",
     "Reason",

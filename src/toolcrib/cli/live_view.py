@@ -24,6 +24,7 @@ from toolcrib.events import (
     ArgumentsDelta,
     CallEvent,
     CallFinished,
+    CallReviewed,
     Event,
     ModelAsked,
     ModelFellBack,
@@ -204,6 +205,11 @@ class LiveView:
             for style, line in question_lines(event.question)[0]:
                 self._print(Text(line, style))
 
+    def _reviewed(self, event: CallReviewed) -> None:
+        did = "allowed it" if event.allowed else "did not allow it"
+        why = f": {on_one_line(event.reason)}" if event.reason else ""
+        self._print(Text(f"the reviewer looked at {on_one_line(event.tool)} and {did}{why}", "cyan"))
+
     def _answered(self, event: QuestionAnswered) -> None:
         if not self.asks:
             verdict = event.verdict or "nobody to ask, so it is refused"
@@ -270,6 +276,7 @@ _HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
     ArgumentsDelta: LiveView._arguments,
     StatusChanged: LiveView._status,
     CallFinished: LiveView._finished,
+    CallReviewed: LiveView._reviewed,
     QuestionAsked: LiveView._asked,
     QuestionAnswered: LiveView._answered,
     Notice: LiveView._notice,

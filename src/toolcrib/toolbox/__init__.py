@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Verb,
     )
     from toolcrib.toolbox.report import Record
+    from toolcrib.toolbox.reviewer import Review, Reviewer, ReviewRequest
     from toolcrib.toolbox.runs import Limiter, Provenance
     from toolcrib.toolbox.stats import ToolStats
     from toolcrib.toolbox.tool_list import ToolList
@@ -43,6 +44,9 @@ __all__ = [
     "PrepareStep",
     "Provenance",
     "Record",
+    "Review",
+    "ReviewRequest",
+    "Reviewer",
     "ToolList",
     "ToolStats",
     "Toolbox",
@@ -72,6 +76,7 @@ __getattr__ = lazy_names(
             "Verb",
         ),
         "report": ("Record",),
+        "reviewer": ("Review", "ReviewRequest", "Reviewer"),
         "runs": (
             "Limiter",
             "Provenance",

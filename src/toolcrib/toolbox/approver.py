@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
@@ -13,6 +13,12 @@ from toolcrib.sink import EventSink
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Approver
 from toolcrib.toolbox.threads import Workers
+
+if TYPE_CHECKING:
+    from toolcrib.prepared import Pending
+    from toolcrib.toolbox.reviewer import Reviewer, Reviewing
+    from toolcrib.toolbox.runs import Runs
+    from toolcrib.toolbox.suspension import Suspension
 
 __all__ = ["Approving", "as_reply", "parse_answer"]
 
@@ -26,7 +32,7 @@ WANTED_OF_ALL = "ask_all gives a list with an answer for each question, in their
 class Approving:
     """Puts questions to the approver, if there is one, and reads what it gives."""
 
-    __slots__ = ("_operator", "_sink", "_workers", "approver", "grace", "timeout")
+    __slots__ = ("_operator", "_sink", "_workers", "approver", "grace", "reviewing", "timeout")
 
     def __init__(
         self,
@@ -43,6 +49,29 @@ class Approving:
         self._operator = operator
         self._workers = workers
         self.grace = grace
+        self.reviewing: Reviewing | None = None
+
+    def use_reviewer(self, reviewer: Reviewer | None, runs: Runs) -> None:
+        """Let a reviewer look at the calls of these runs that would ask; None for no reviewer."""
+        if reviewer is None:
+            self.reviewing = None
+            return
+        from toolcrib.toolbox.reviewer import Reviewing
+
+        if not callable(reviewer):
+            raise TypeError(
+                f"reviewer must be a function of a ReviewRequest, sync or async, got {reviewer!r}"
+            )
+        runs.reviewed = True
+        self.reviewing = Reviewing(reviewer, self.call, self._sink, runs, self._operator)
+
+    async def reviewed(
+        self, pending: Pending, suspension: Suspension | None
+    ) -> tuple[Pending, Answer | None]:
+        """The reviewer's yes to a call, if there is a reviewer and it gives one; else the call, to be asked about."""
+        if self.reviewing is None:
+            return pending, None
+        return await self.reviewing.review(pending, suspension)
 
     @property
     def takes_several(self) -> bool:
@@ -75,16 +104,21 @@ class Approving:
         if approver is None:
             return None
         from toolcrib.toolbox.deadline import DeadlinePassed
-        from toolcrib.toolbox.foreign import ForeignCall
 
         seconds = None if self.timeout is None else self.timeout * count
         try:
-            return await ForeignCall(self._reply(approver, asked), seconds, self.grace)
+            return await self.call(approver, asked, seconds)
         except DeadlinePassed:
             return None
         except Exception as problem:
             self._operator.problem("the approver failed; the answer is no", traceback_text(problem))
             return None
+
+    async def call(self, code: Callable[[Any], Any], asked: Any, seconds: float | None) -> Any:
+        """What code of a user gives within so many seconds; DeadlinePassed after them."""
+        from toolcrib.toolbox.foreign import ForeignCall
+
+        return await ForeignCall(self._reply(code, asked), seconds, self.grace)
 
     def _read(self, question: Question, given: Any) -> Answer | None:
         """What the approver gave, as an answer; listeners are told."""

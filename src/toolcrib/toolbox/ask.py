@@ -60,17 +60,17 @@ class Questions:
         """
         refusal = model_messages.nobody_to_ask(pending.call.name)
         suspension = self.decider.runs.suspension(pending.key.run)
-        answer: Answer | None
         for _ in range(MAX_ASKED):
             pending = await self.previews.with_preview(pending)
-            if suspension is not None:
+            pending, answer = await self.approving.reviewed(pending, suspension)
+            if answer is None and suspension is not None:
                 given = self._given(pending, suspension)
                 if not isinstance(given, Answer):
                     return given
                 answer = given
-            elif asking is None:
+            elif answer is None and asking is None:
                 answer = await self.approving.ask(pending.question)
-            else:
+            elif answer is None and asking is not None:
                 answer = await asking.ask(pending.question, partial(self._covered, pending))
             reply = await self.answered(pending, answer, deps)
             if not isinstance(reply, AskAgain):
@@ -87,9 +87,7 @@ class Questions:
         if isinstance(prepared, Ready):
             return prepared
         settled = await self.settle(prepared, deps)
-        if isinstance(
-            settled, Pending
-        ):  # the middleware is in the middle of its work, and cannot wait for days
+        if isinstance(settled, Pending):  # the middleware, in its work, cannot wait for days
             settled = model_messages.nobody_to_ask(prepared.call.name)
         if isinstance(settled, ToolResult) and prepared.tool.entry.owned:
             await close_tool(prepared.tool.entry, prepared.tool.instance)

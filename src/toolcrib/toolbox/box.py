@@ -42,6 +42,7 @@ from toolcrib.toolbox.preview import Previews
 from toolcrib.toolbox.registry import Registry
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.resolve import Resolver
+from toolcrib.toolbox.reviewer import Reviewer
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import Limiter, Runs
 from toolcrib.toolbox.stats import Statistics
@@ -81,6 +82,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             confined and can be undone runs) or "full".
         policy: What decides on calls, in place of `autonomy`: rules, say.
         approver: A function from a Question to an Answer, sync or async. Without one, what has to be asked is refused.
+        reviewer: Says yes to calls that would ask the approver, or passes them on; never where a person must decide.
         answer_timeout: Seconds after which a silent approver counts as nobody.
         approvals: Where approvals are kept that outlast a run.
         audit: The log in which every decision and call is noted.
@@ -123,6 +125,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         autonomy: AutonomyName = "supervised",
         policy: Policy | None = None,
         approver: Approver | None = None,
+        reviewer: Reviewer | None = None,
         answer_timeout: float | None = None,
         approvals: ApprovalStorage | None = None,
         audit: AuditLog | None = None,
@@ -166,6 +169,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self._operator = OperatorLog(self.sink, self._mask)
         self._workers, self._large_results = Workers(), Workers(1)
         self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers, grace)
+        self._approving.use_reviewer(reviewer, self._runs)
         self._stats = Statistics()
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)
         self._runaway = RunawayCalls()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -191,7 +191,8 @@ class ContextHost:
             decider.approvals.add(question, exactly, subject, identity)
         return f"approved by {answer.by or 'a person'}"
 
-    async def ask_user(self, ctx: Context[Any], text: str, options: tuple[str, ...], several: bool) -> Answer:
+    async def ask_user(self, ctx: Context[Any], text: str, options: Iterable[str], several: bool) -> Answer:
+        options = tuple(options)
         question = Question(
             key=ctx.key,
             tool=ctx.tool,

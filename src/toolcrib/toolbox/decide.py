@@ -28,7 +28,7 @@ ALLOW, ASK, DENY, READ = Verb.ALLOW, Verb.ASK, Verb.DENY, Effect.READ
 class Decider:
     """Decides on calls by a policy, by earlier approvals, and by what the tool itself says of the call.
 
-    `tracks_taint` says whether the policy looks at what came from outside.
+    `tracks_taint` says whether the policy or a reviewer looks at what came from outside.
     """
 
     __slots__ = ("_masking", "approvals", "policy", "runs", "tracks_taint")
@@ -44,7 +44,7 @@ class Decider:
     def use(self, policy: Policy) -> None:
         """Decide by another policy from now on."""
         self.policy = policy
-        self.tracks_taint: bool = getattr(policy, "tracks_taint", False)
+        self.tracks_taint: bool = getattr(policy, "tracks_taint", False) or self.runs.reviewed
 
     def request_for(self, ready: Ready) -> PolicyRequest:
         """The policy's request about a call."""

@@ -12,6 +12,7 @@ from toolcrib.middleware import ExecuteStep, PrepareStep
 from toolcrib.toolbox.approvals import ApprovalStorage
 from toolcrib.toolbox.policy import Approver, Policy
 from toolcrib.toolbox.report import Record
+from toolcrib.toolbox.reviewer import Reviewer
 from toolcrib.toolbox.runs import Limiter
 from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolset import ToolLike
@@ -40,6 +41,7 @@ class ToolboxOptions(TypedDict, Generic[Deps], total=False):
     autonomy: AutonomyName
     policy: Policy | None
     approver: Approver | None
+    reviewer: Reviewer | None
     answer_timeout: float | None
     approvals: ApprovalStorage | None
     audit: AuditLog | None

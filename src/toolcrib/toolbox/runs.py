@@ -50,6 +50,7 @@ class Runs:
         self._accounts: dict[str, Any] = {}
         self._covers: dict[str, Covers] = {}
         self.owned = OwnedObjects()
+        self.reviewed = False  # whether a reviewer looks at where content came from, and what the user wrote
 
     def outermost(self, run: str) -> str:
         """The run that a call counts to."""

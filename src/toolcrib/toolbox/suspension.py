@@ -218,6 +218,10 @@ class Suspension:
             del self.answers[question.key, question.fingerprint]
         return given
 
+    def has_answer(self, question: Question) -> bool:
+        """Whether an answer to a question was given beforehand."""
+        return self._answer(question) is not None
+
     def _answer(self, question: Question) -> Answer | None:
         """The answer to a question. A yes to what has changed since it was shown is no answer."""
         given = self.answers.get((question.key, question.fingerprint))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from toolcrib.agent import Agent, Budget, TranscriptFile, scan_transcript
+from toolcrib.agent import Agent, Budget, ModelReviewer, TranscriptFile, scan_transcript
 from toolcrib.audit import AuditError, AuditLog
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
@@ -87,6 +87,13 @@ class RunCommandOptions:
             min=0, metavar="SECONDS", help="Refuse a call if nobody answers its question for so long."
         ),
     ] = None
+    reviewer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A model that looks first at calls that would ask you, and may say yes. What a rule asks stays yours.",
+        ),
+    ] = None
     early_start: Annotated[
         bool,
         typer.Option("--early-start", help="Start calls that only read while the model is still writing."),
@@ -139,6 +146,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
     if run.answers and not run.json:
         raise Problem("--answers needs --json; without it, questions are asked on the terminal")
     model = _model(run.model)
+    reviewer = None if run.reviewer is None else ModelReviewer(_model(run.reviewer))
     factory = load_factory(tools.deps)
     messages = _earlier_messages(run)
     path = run.transcript or run.continue_
@@ -170,6 +178,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
                 policy=settings.policy,
                 limits=settings.limits or None,
                 approver=approver,
+                reviewer=reviewer,
                 answer_timeout=run.answer_timeout,
                 overflow=overflow,
                 approvals=approval_store(),

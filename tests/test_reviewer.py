@@ -1,0 +1,256 @@
+"""A reviewer may say yes to a call that would ask, and nothing else: whatever it does, what a person decides stays theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from tests.cases import each
+from tests.properties import examples
+from toolcrib import Agent, Context, Effect, Question, Tool, Toolbox, tool
+from toolcrib.agent import ModelReviewer
+from toolcrib.audit import AuditLog
+from toolcrib.events import CallReviewed, QuestionAsked
+from toolcrib.models import Scripted
+from toolcrib.question import Doubt
+from toolcrib.rules import read_rules
+from toolcrib.secrets import Environment
+from toolcrib.toolbox import Review, ReviewRequest
+
+DONE: list[str] = []
+
+
+@tool(effect=Effect.WRITE, secrets=())
+def save(name: str) -> str:
+    "Save."
+    DONE.append(name)
+    return f"saved {name}"
+
+
+class NoParams(BaseModel):
+    pass
+
+
+class Careful(Tool[NoParams, str], name="careful", effect=Effect.WRITE, secrets=()):
+    """A tool that wants a person."""
+
+    def doubt(self, params: NoParams) -> Doubt:
+        return Doubt("it is delicate", must_ask=True)
+
+    def execute(self, params: NoParams, ctx: Context) -> str:
+        return "done"
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    DONE.clear()
+
+
+def allow(request: ReviewRequest) -> Review:
+    return Review(True, "small step")
+
+
+@each(
+    "given, runs",
+    [
+        (Review(True, "fine"), True),
+        (True, True),
+        (Review(False, "not fine"), False),
+        (False, False),
+        (None, False),
+        ("yes", False),
+        (Review("yes"), False),  # type: ignore[arg-type]
+        (1, False),
+        (Exception, False),
+        (SystemExit, False),
+        (asyncio.CancelledError, False),
+    ],
+)
+async def test_only_a_clear_yes_of_the_reviewer_lets_a_call_run(given: Any, runs: bool) -> None:
+    asked: list[Question] = []
+
+    def approver(question: Question) -> bool:
+        asked.append(question)
+        return False
+
+    async def reviewer(request: ReviewRequest) -> Any:
+        if isinstance(given, type):
+            raise given("broken")
+        return given
+
+    DONE.clear()
+    box = Toolbox([save], approver=approver, reviewer=reviewer)
+    result = await box.call("save", {"name": "a"})
+    assert (DONE == ["a"]) is runs and result.is_error is not runs
+    assert bool(asked) is not runs
+
+
+def test_the_person_is_shown_why_the_reviewer_passed_the_question_on() -> None:
+    shown: list[str] = []
+
+    def approver(question: Question) -> bool:
+        shown.append(question.reason)
+        return True
+
+    box = Toolbox([save], approver=approver, reviewer=lambda request: Review(False, "nobody\nasked for it"))
+    assert box.call_sync("save", {"name": "a"}).text == "saved a"
+    assert "the reviewer did not allow it: nobody" in shown[0] and "\n" not in shown[0]
+
+
+RULES_TEXT = """
+[[rule]]
+deny = true
+tool = "save"
+argument = {name = "secret*"}
+
+[[rule]]
+ask = true
+tool = "save"
+argument = {name = "asked*"}
+"""
+
+
+@examples(60)
+@given(st.lists(st.sampled_from(["secret", "asked", "plain", "careful"]), min_size=1, max_size=4))
+def test_what_a_person_must_decide_is_never_the_reviewers(names: list[str]) -> None:
+    asked: list[str] = []
+
+    def approver(question: Question) -> bool:
+        asked.append(str(question.arguments.get("name", question.tool)))
+        return False
+
+    box = Toolbox(
+        [save, Careful()], policy=read_rules(RULES_TEXT).policy(), approver=approver, reviewer=allow
+    )
+    DONE.clear()
+    for name in names:
+        if name == "careful":
+            box.call_sync("careful", {})
+        else:
+            box.call_sync("save", {"name": name})
+    assert [name for name in names if name == "plain"] == DONE
+    assert asked == [name for name in names if name in ("asked", "careful")]
+
+
+async def test_a_yes_of_the_reviewer_is_for_one_call_and_in_the_log(tmp_path: Path) -> None:
+    seen: list[ReviewRequest] = []
+
+    def reviewer(request: ReviewRequest) -> Review:
+        seen.append(request)
+        return Review(True, "small step")
+
+    log = AuditLog(tmp_path / "audit.jsonl", key=b"k" * 32)
+    box = Toolbox([save], reviewer=reviewer, audit=log)
+    events = box.events()
+    for _ in range(2):
+        await box.call("save", {"name": "a"})
+    box.unsubscribe(events)
+    all_events = [event async for event in events]
+    reviewed = [event for event in all_events if isinstance(event, CallReviewed)]
+    assert len(seen) == len(reviewed) == 2 and reviewed[0].allowed and reviewed[0].reason == "small step"
+    assert not any(isinstance(event, QuestionAsked) for event in all_events)
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [line["why"] for line in lines if "small step" in str(line.get("why"))] == [
+        "approved by the reviewer: small step"
+    ] * 2
+
+
+async def test_a_reviewer_sees_what_the_user_wrote_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "s3cret-value-123")
+    seen: list[ReviewRequest] = []
+
+    def reviewer(request: ReviewRequest) -> bool:
+        seen.append(request)
+        return True
+
+    turns = [{"calls": [{"name": "save", "arguments": {"name": "s3cret-value-123"}}]}, {"text": "Done."}]
+    box = Toolbox([save], reviewer=reviewer, secrets=Environment(["TOKEN"]))
+    outcome = await Agent(Scripted(turns), toolbox=box, completion_tool=False).run("Save the file")
+    assert outcome.reason == "answered" and DONE == ["s3cret-value-123"]
+    assert seen[0].user_texts == ("Save the file",)
+    assert "s3cret-value-123" not in str(seen[0])
+
+
+async def test_a_child_and_a_suspended_run_ask_the_reviewer_first() -> None:
+    turns = [{"calls": [{"name": "save", "arguments": {"name": "a"}}]}, {"text": "Done."}]
+    agent = Agent(Scripted(turns), [save], reviewer=allow, on_question="suspend", completion_tool=False)
+    assert (await agent.run("go")).reason == "answered" and DONE == ["a"]
+    DONE.clear()
+    child = Agent(Scripted(turns), [save], completion_tool=False)
+    outer = [{"calls": [{"name": "helper", "arguments": {"task": "go"}}]}, {"text": "Done."}]
+    helper = child.as_tool("helper", "Helps.")
+    parent = Agent(Scripted(outer), [helper], reviewer=allow, completion_tool=False)
+    assert (await parent.run("go")).reason == "answered" and DONE == ["a"]
+
+
+async def test_a_person_who_answered_a_waiting_question_is_not_overruled() -> None:
+    passed_on: list[str] = []
+
+    def reviewer(request: ReviewRequest) -> Review:
+        passed_on.append(request.question.tool)
+        return Review(len(passed_on) > 1)
+
+    asks = {"calls": [{"name": "save", "arguments": {"name": "a"}}]}
+
+    def agent(*turns: Any) -> Agent[None]:
+        return Agent(Scripted(turns), [save], reviewer=reviewer, on_question="suspend", completion_tool=False)
+
+    outcome = await agent(asks).run("go")
+    assert outcome.reason == "waiting"
+    resumed = await agent({"text": "Done."}).resume(outcome.to_json(), {outcome.questions[0].id: "no"})
+    assert resumed.reason == "answered" and DONE == [] and passed_on == ["save"]
+
+
+def model_answer(**arguments: Any) -> dict[str, Any]:
+    return {
+        "calls": [{"name": "decide", "arguments": arguments}],
+        "usage": {"input_tokens": 7, "output_tokens": 3},
+    }
+
+
+@each(
+    "answer, runs",
+    [
+        (model_answer(allow=True, reason="asked for"), True),
+        (model_answer(allow=False, reason="not asked for"), False),
+        (model_answer(allow="true", reason="x"), False),
+        (model_answer(reason="x"), False),
+        ({"text": "I allow it."}, False),
+        (
+            {
+                "calls": [
+                    {"name": "decide", "arguments": {"allow": True}},
+                    {"name": "decide", "arguments": {"allow": False}},
+                ]
+            },
+            False,
+        ),
+    ],
+)
+async def test_a_model_reviews_and_its_cost_counts(answer: dict[str, Any], runs: bool) -> None:
+    DONE.clear()
+    turns = [{"calls": [{"name": "save", "arguments": {"name": "a"}}]}, {"text": "Done."}]
+    reviewer = ModelReviewer(Scripted([answer]))
+    outcome = await Agent(Scripted(turns), [save], reviewer=reviewer, completion_tool=False).run("Save a")
+    assert (DONE == ["a"]) is runs
+    if "usage" in answer:
+        assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (7, 3)
+
+
+async def test_a_call_that_is_too_long_to_be_shown_goes_to_the_person() -> None:
+    reviewer = ModelReviewer(Scripted([]))
+    box = Toolbox([save], reviewer=reviewer)
+    result = await box.call("save", {"name": "x" * 10_000})
+    assert result.is_error and DONE == []
+
+
+def test_a_reviewer_that_is_none_is_refused() -> None:
+    with pytest.raises(TypeError, match="ReviewRequest"):
+        Toolbox([], reviewer="gpt")  # type: ignore[arg-type]

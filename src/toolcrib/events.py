@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from toolcrib.call import CallKey, CallState
 from toolcrib.question import Question
-
-if TYPE_CHECKING:
-    from toolcrib.messages import Usage
 
 __all__ = [
     "AnswerRestarted",
@@ -218,14 +215,14 @@ class QuestionAnswered(Event):
 
 @dataclass(slots=True)
 class CallReviewed(Event):
-    """The reviewer looked at a call that would ask: it allowed it, or passed it on. `usage` is what that cost."""
+    """The reviewer looked at a call that would ask: it allowed it, or passed it on. `usage`: the Usage of that."""
 
     key: CallKey
     tool: str
     allowed: bool
     reason: str = ""
     seconds: float = 0.0
-    usage: Usage | None = None
+    usage: Any = None
     kind = "call_reviewed"
 
 

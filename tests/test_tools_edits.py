@@ -67,7 +67,7 @@ def test_an_edit_that_was_made_already_changes_nothing(before: str, old: str, ne
         ("a.py", "def f():\n    return 1\n", "return 1", "return (1", "line 2"),
         ("a.json", '{"a": 1}\n', "1", "1,", "line 1"),
         ("a.toml", 'a = "b"\n', '"b"', '"b', "line 1"),
-        ("a.sh", "if true; then\n  echo hi\nfi\n", "fi", "f", "line"),
+        ("a.sh", "if true; then\n  echo hi\nfi\n", "hi\nfi", "hi\nf", "line"),
     ],
 )
 def test_syntax_that_an_edit_breaks_is_said_or_refused(

@@ -18,6 +18,7 @@ from typing import Any
 
 from toolcrib import events
 from toolcrib.agent import Agent, RunOptions
+from toolcrib.agent.delegation import delegation_tools
 from toolcrib.call import ToolCall
 from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import Features
@@ -35,6 +36,7 @@ from toolcrib.rules.keys import KEYS
 from toolcrib.schema import to_markdown
 from toolcrib.tool import Tool
 from toolcrib.toolbox import Toolbox
+from toolcrib.toolset import AnyTool
 
 PAGES = Path(__file__).parent
 LABELS = {
@@ -319,6 +321,7 @@ PUBLIC_MODULES = (
     "toolcrib",
     "toolcrib.access",
     "toolcrib.agent",
+    "toolcrib.agent.delegation",
     "toolcrib.assembly",
     "toolcrib.audit",
     "toolcrib.call",
@@ -359,17 +362,18 @@ PUBLIC_MODULES = (
 )
 
 
-def built_in_tools() -> dict[str, type[Tool[Any, Any]]]:
-    """All tool classes of `toolcrib.tools` and of the agent's package, by the tool's name."""
+def built_in_tools() -> dict[str, AnyTool | type[Tool[Any, Any]]]:
+    """All tool classes of `toolcrib.tools` and of the agent's package, and the tools made for agents, by name."""
     for package in ("tools", "agent"):
         root = importlib.import_module(f"toolcrib.{package}")
         for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
             importlib.import_module(module.name)
-    return {
+    kinds = {
         kind.facts.name: kind
         for kind in Tool.__subclasses__()
         if kind.__module__.startswith(("toolcrib.tools.", "toolcrib.agent."))
     }
+    return {**{made.facts.name: made for made in delegation_tools({}, rows=True)}, **kinds}
 
 
 def tool_section(name: str) -> str:

@@ -22,8 +22,9 @@ WHOLE = "the budget of the whole run is used up: "
 class Account:
     """Counts what a run uses. What a run within one of its calls uses counts here too, and its limits end both.
 
-    `earlier` is what was used in the conversation before the run. `outer` is the account of the run that the call
-    belongs to. `conversation` limits the run together with what its earlier `messages` used.
+    `agent` stands for the agent whose run it is. `earlier` is what was used in the conversation before the run. `outer`
+    is the account of the run that the call belongs to. `conversation` limits the run together with what its earlier
+    `messages` used.
     """
 
     def __init__(
@@ -32,8 +33,10 @@ class Account:
         conversation: Budget = UNLIMITED,
         messages: Iterable[Message] = (),
         outer: Account | None = None,
+        agent: object = None,
     ) -> None:
         self.budget = budget
+        self.agent = agent
         self.outer = outer
         self.usage = Usage()
         self.nested: list[Outcome] = []
@@ -44,6 +47,11 @@ class Account:
             self.earlier = sum((m.usage for m in messages if m.usage is not None), Usage())
         self._answer: Message | None = None
         self._started = time.monotonic()
+
+    @property
+    def agents(self) -> list[object]:
+        """The agent whose run this is, and the agents of the runs that it belongs to."""
+        return [self.agent, *([] if self.outer is None else self.outer.agents)]
 
     def begin(self) -> None:
         """The run begins: its time counts from now on."""

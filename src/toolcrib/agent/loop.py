@@ -26,6 +26,7 @@ from toolcrib.agent.run_checkpoints import RunCheckpoints
 from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
+from toolcrib.agent.tool_choice import choice_of
 from toolcrib.agent.transcript import TranscriptFile, recorder
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode, belongs_to_caller
@@ -105,7 +106,7 @@ class RunLoop:
         mended, self._mend_notes = mend(messages)
         self.messages: list[Message] = list(mended) if saved is None else saved.messages
         earlier = self.messages if saved is None else ()
-        self.account = Account(settings.budget, settings.conversation_budget, earlier, outer)
+        self.account = Account(settings.budget, settings.conversation_budget, earlier, outer, settings.agent)
         self._instructions = RunInstructions(settings, self.box, self.messages)
         self.turns = 0 if saved is None else saved.turns
         self.restarted = 0 if saved is None else saved.restarted  # answers that broke off and began again
@@ -216,13 +217,15 @@ class RunLoop:
             if self.turns - self.restarted >= self.settings.max_turns:
                 return await self._summarised()
             tool_list = await self._tool_list()
-            self._tell_news()
+            self._tell_news(self.box.news(self.id))
             response, streaming = await self.query(tool_list)
             calls = response.message.calls
             if not calls:
                 if (
                     response.stop_reason == "pause"
                 ):  # the provider's own tools took long: it goes on when asked
+                    continue
+                if response.stop_reason == "end" and self._tell_news(await self.box.last_news(self.id)):
                     continue
                 return self._answered(response)
             if (spent := self.account.spent()) and any(call.name != COMPLETION for call in calls):
@@ -243,11 +246,12 @@ class RunLoop:
         paused = failed_too_often(calls, results, self._failures, self.settings.max_failures)
         return self._finished(Reason.PAUSED, self.messages[-2].text, paused) if paused else None
 
-    def _tell_news(self) -> None:
+    def _tell_news(self, words: list[str]) -> bool:
         """Tell the model what happened meanwhile to what the run owns: that a background process ended."""
-        if words := self.box.news(self.id):
+        if words:
             self.messages.append(Message.user("\n".join(words)))
             self._write(self.messages[-1])
+        return bool(words)
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
         """Send one request. The answer joins the transcript.
@@ -263,7 +267,9 @@ class RunLoop:
         request = Request(
             messages=self.messages,
             tools=tool_list.specs,
-            tool_choice=self._choice(tool_list) if may_call else ToolChoice("none"),
+            tool_choice=choice_of(settings.tool_choice, tool_list, chosen=self._chosen)
+            if may_call
+            else ToolChoice("none"),
             parallel_calls=settings.parallel_calls,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
@@ -299,21 +305,6 @@ class RunLoop:
             done = TurnFinished(self.turns, len(calls), response.stop_reason, tokens)
             box.emit(self.id, done)
         return response, streaming
-
-    def _choice(self, tool_list: ToolList) -> ToolChoice:
-        """The tools that this turn may call. A required tool is required once: else the model could never answer."""
-        choice = self.settings.tool_choice
-        if not choice.names:
-            return choice
-        if choice.mode == "required" and self._chosen:
-            return ToolChoice()
-        offered = [spec.name for spec in tool_list.specs]
-        if not any(name in offered for name in choice.names):
-            names = " or ".join(map(repr, choice.names))
-            raise ValueError(
-                f"tool_choice asks for {names}, which is not offered; tools are {', '.join(offered)}"
-            )
-        return choice
 
     async def execute(
         self, calls: list[ToolCall], tool_list: ToolList, streaming: StreamingTurn, *, cut_off: bool = False

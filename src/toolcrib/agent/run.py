@@ -36,7 +36,7 @@ class Run:
         saved: SavedRun | None = None,
     ) -> None:
         self._loop = RunLoop(settings, task, messages, deps, transcript, within, saved)
-        self.id, self.box = self._loop.id, self._loop.box
+        self.id, self.box, self.account = self._loop.id, self._loop.box, self._loop.account
         self._task: asyncio.Task[Outcome] | None = None
         self._events: Subscription | None = None
 

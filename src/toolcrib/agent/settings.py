@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.clear_results import ClearOldResults
@@ -42,3 +42,4 @@ class AgentSettings:
     context: ClearOldResults | None
     checkpoints: Checkpoints | None
     suspends: bool  # a run ends at a question, and goes on by `Agent.resume`
+    agent: object = field(default_factory=object)  # the same in copies of the settings of one agent

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.runs import Runs
     from toolcrib.toolbox.suspension import Suspension
 
-__all__ = ["Approving", "as_reply", "parse_answer"]
+__all__ = ["Approving", "Clock", "as_reply", "parse_answer"]
 
 WANTED = (
     "an approver gives Answer(Verdict.YES), Answer(Verdict.NO) or Answer(Verdict.ALWAYS), or in short a Verdict, "
@@ -29,10 +30,16 @@ WANTED = (
 WANTED_OF_ALL = "ask_all gives a list with an answer for each question, in their order"
 
 
+class Clock(Protocol):
+    """Measures the time of a run, and can stand still."""
+
+    def paused(self) -> AbstractContextManager[None]: ...
+
+
 class Approving:
     """Puts questions to the approver, if there is one, and reads what it gives."""
 
-    __slots__ = ("_operator", "_sink", "_workers", "approver", "grace", "reviewing", "timeout")
+    __slots__ = ("_operator", "_sink", "_workers", "approver", "clocks", "grace", "reviewing", "timeout")
 
     def __init__(
         self,
@@ -49,6 +56,7 @@ class Approving:
         self._operator = operator
         self._workers = workers
         self.grace = grace
+        self.clocks: dict[str, Clock] = {}  # of runs that have a time of their own
         self.reviewing: Reviewing | None = None
 
     def use_reviewer(self, reviewer: Reviewer | None, runs: Runs) -> None:
@@ -81,7 +89,8 @@ class Approving:
     async def ask(self, question: Question) -> Answer | None:
         """The approver's answer; None when there is no approver, it fails, or it gives no answer."""
         self.tell_asked(question)
-        given = await self._given(self.approver, question, 1)
+        with self._clocks_stopped(question.key.run):
+            given = await self._given(self.approver, question, 1)
         return self._read(question, given)
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Answer | None]:
@@ -91,13 +100,24 @@ class Approving:
         for question in questions:
             self.tell_asked(question)
         all_at_once = getattr(self.approver, "ask_all", None)
-        given = await self._given(all_at_once, tuple(questions), len(questions))
+        with self._clocks_stopped(questions[0].key.run):
+            given = await self._given(all_at_once, tuple(questions), len(questions))
         if given is not None and not (isinstance(given, list | tuple) and len(given) == len(questions)):
             what = f"the approver was asked {len(questions)} questions and gave {str(given)[:60]!r}: it allows nothing"
             self._operator.problem_once("the approver's answers", what, WANTED_OF_ALL)
             given = None
         answers = [None] * len(questions) if given is None else given
         return [self._read(question, one) for question, one in zip(questions, answers, strict=True)]
+
+    @contextmanager
+    def _clocks_stopped(self, run: str) -> Generator[None]:
+        """Stop the clocks of a run and of those that it belongs to: the time that a person takes is not theirs."""
+        with ExitStack() as stack:
+            while self.clocks and run:
+                if run in self.clocks:
+                    stack.enter_context(self.clocks[run].paused())
+                run = self._sink.parents.get(run, "")
+            yield
 
     async def _given(self, approver: Callable[[Any], Any] | None, asked: Any, count: int) -> Any:
         """What the approver gives within the time for so many questions; None when there is none, or it fails."""

@@ -268,13 +268,16 @@ class ContextHost:
             runs.add_taint(run, name)
         return result
 
-    def nested_run(self, ctx: Context[Any], box: Any) -> NestedRun:
+    def suspends(self, ctx: Context[Any]) -> bool:
+        return self._decider.runs.suspension(ctx.key.run) is not None
+
+    def nested_run(self, ctx: Context[Any], box: Any, *, outlives: bool = False) -> NestedRun:
         runs = self._decider.runs
         if self._sink.depth(ctx.key.run) >= 2 * MAX_NESTED:
             raise ToolError(f"Nothing was done: agents may call agents {MAX_NESTED} deep at most.")
         inner = runs.open_inner(ctx.key)
         ctx._inner += 1
-        run = runs.open_nested(CallKey(inner, 0, ctx._inner))
+        run = runs.open_nested(CallKey(inner, 0, ctx._inner), runs.owner(inner) if outlives else inner)
         made = self.nested_box(box, run, ctx._definition.facts.effect)
         if made.tracks_taint and not self._decider.tracks_taint:
             runs.add_taint(run, ctx.tool)  # nobody knows what the run read so far

@@ -51,6 +51,15 @@ class OwnedObjects:
             return []
         return [words for owned in list(self._of_runs[run].values()) for words in owned.news()]
 
+    async def last_news(self, run: str) -> list[str]:
+        """The news of the objects that have a `settle`, which waits for what the model should not miss."""
+        if run not in self._of_runs:
+            return []
+        waited_for = [owned for owned in list(self._of_runs[run].values()) if hasattr(owned, "settle")]
+        for owned in waited_for:
+            await owned.settle()
+        return [words for owned in waited_for for words in owned.news()]
+
     def at_work(self, run: str) -> bool:
         """Whether an object of a run may still change something between its calls: a background process."""
         return any(getattr(owned, "at_work", False) for owned in list(self._of_runs.get(run, {}).values()))

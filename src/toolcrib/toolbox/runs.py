@@ -71,10 +71,13 @@ class Runs:
         self._sink.parents[run] = key.run
         return run
 
-    def open_nested(self, key: CallKey) -> str:
-        """The run of an agent that a call began; `key` is the agent's place among what the call made."""
+    def open_nested(self, key: CallKey, outer: str) -> str:
+        """The run of an agent that a call began; `key` is the agent's place among what the call made.
+
+        It belongs to the run `outer`: that of the call's own calls, or the call's run where it goes on after the call.
+        """
         run = str(key)
-        self._sink.parents[run] = key.run
+        self._sink.parents[run] = outer
         return run
 
     def close_inner(self, key: CallKey) -> None:

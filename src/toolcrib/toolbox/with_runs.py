@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.errors import belongs_to_caller, traceback_text
+from toolcrib.events import Event
+from toolcrib.sink import EventSink
+from toolcrib.toolbox.approver import Approving, Clock
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Covers
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WithRuns"]
 
+T = TypeVar("T")
+
 
 class WithRuns:
     """The part of a toolbox that begins runs, and forgets what it kept of them when they are over."""
@@ -25,6 +31,8 @@ class WithRuns:
     _runs: Runs
     _decider: Decider
     _limiter: Limiter | None
+    _approving: Approving
+    sink: EventSink
     _operator: OperatorLog
 
     @contextmanager
@@ -72,6 +80,20 @@ class WithRuns:
         finally:
             self.forget(run)
 
+    @contextmanager
+    def paused_while_asking(self, run: str, clock: Clock) -> Iterator[None]:
+        """While this lasts, a person who is asked about a call of the run, or of a run within it, stops the clock."""
+        clocks = self._approving.clocks
+        clocks[run] = clock
+        try:
+            yield
+        finally:
+            clocks.pop(run, None)
+
+    def of_run(self, run: str, make: Callable[[Callable[[Event], None]], T]) -> T:
+        """What a run owns: made by `make(emit)` at its first use, closed with the run."""
+        return self._runs.owned.get(run, make, partial(self.sink.emit, run))
+
     def at_work(self, run: str) -> bool:
         """Whether something that a run owns, such as a background process, may change files between its calls."""
         return self._runs.owned.at_work(run)
@@ -79,6 +101,10 @@ class WithRuns:
     def news(self, run: str) -> list[str]:
         """What happened to what a run owns since it was last asked, in sentences for the model."""
         return self._runs.owned.news(run)
+
+    async def last_news(self, run: str) -> list[str]:
+        """The same where the model wants to end the run, once that has happened which it should not miss."""
+        return await self._runs.owned.last_news(run)
 
     @property
     def tracks_taint(self) -> bool:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Access, Confinement
-from toolcrib.command.background.process import in_loop
 from toolcrib.command.explain import Reporter, sandbox_sentences
 from toolcrib.command.explain.result_text import signal_name
 from toolcrib.command.judge import Judgement, accesses_of, judge
@@ -34,6 +33,7 @@ from toolcrib.command.python import (
 from toolcrib.command.sandbox import NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.content import Image, Text
 from toolcrib.errors import ToolError
+from toolcrib.event_loops import in_loop
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult
 from toolcrib.tools.python_params import MAX_TIMEOUT, PythonParams, PythonResult

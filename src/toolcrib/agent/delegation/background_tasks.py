@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolcrib.agent.delegated_run import DelegatedRun
 from toolcrib.agent.unreachable import Unreachable
 from toolcrib.errors import ToolError
+from toolcrib.event_loops import in_loop
 from toolcrib.events import Event
 
 if TYPE_CHECKING:
@@ -118,10 +119,8 @@ class BackgroundTask:
             await self.ended(None)
 
     async def in_its_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do work in the loop that it runs in; in this one, if that is closed and the task over."""
-        if self.loop is asyncio.get_running_loop() or self.loop.is_closed():
-            return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+        """Do work in the loop that it runs in."""
+        return await in_loop(self.loop, work)
 
 
 class BackgroundTasks:

@@ -14,20 +14,12 @@ from toolcrib.command.launch import CommandLine, Finished, OpenFolder, run_comma
 from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.launch.process import code_and_signal
 from toolcrib.command.sandbox import Sandbox, SandboxError
+from toolcrib.event_loops import in_loop
 
 if TYPE_CHECKING:
-    import asyncio
+    pass
 
 T = TypeVar("T")
-
-
-async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
-    """Does work in a loop that may be another thread's; in this one, if that loop is over."""
-    import asyncio
-
-    if loop is asyncio.get_running_loop() or loop.is_closed():
-        return await work
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 class BackgroundProcess:

@@ -130,7 +130,7 @@ def test_a_sandbox_that_is_weak_or_missing_says_so(ws: Path) -> None:
 
 def test_the_person_is_offered_what_the_sandbox_refused(ws: Path) -> None:
     backend("bubblewrap")
-    run = Pty(ws, "run", "x", "-m", "scripted:reads.yaml", columns=200)
+    run = Pty(ws, "run", "x", "-m", "scripted:reads.yaml", "--autonomy", "supervised", columns=200)
     assert "run shell" in run.until(PROMPT)
     run.send("y\n")
     question = run.until(PROMPT)
@@ -203,7 +203,7 @@ def test_there_is_one_way_to_say_it(ws: Path) -> None:
     made = workspace_tools(workspace, sandbox=sandbox)
     (shell,) = (tool for tool in made if isinstance(tool, Shell))
     assert shell.sandbox is sandbox and workspace.level == sandbox.level
-    assembly = assemble(ws, plugins=False, level=Level.of("read_only"))
+    assembly = assemble(default_tools(ws, level=Level.of("read_only")))
     box = assembly.toolbox(autonomy="full")
     assert WRITERS.isdisjoint(box.run_sync(box.tool_list()).entries)
 

@@ -182,7 +182,7 @@ def test_check_names_what_is_broken_and_the_rest_goes_on(folder: Path) -> None:
     assert fine.returncode == 0, fine.stdout
     broken = toolcrib(folder, "tools", "check", "-f", "weather", "-f", "broken")
     assert broken.returncode == 1
-    assert "broken: odd" in broken.stdout and "handle" in broken.stdout and "13 tools fine" in broken.stdout
+    assert "broken: odd" in broken.stdout and "handle" in broken.stdout and "22 tools fine" in broken.stdout
 
 
 def test_lint_points_at_parameters(folder: Path) -> None:
@@ -286,7 +286,7 @@ def test_doctor_names_variables_and_never_their_values(folder: Path) -> None:
     assert secret not in done.stdout + done.stderr and done.stdout.endswith("\nReady.\n")
     assert toolcrib(folder, "doctor", TOOLCRIB_MODEL="").stdout.endswith("is given a model: --model NAME.\n")
     assert "openai:some-model" in done.stdout and "keys                 openai" in done.stdout
-    assert "commands are confined" in done.stdout and "11 built-in" in done.stdout
+    assert "commands are confined" in done.stdout and "20 built-in" in done.stdout
     missing = toolcrib(folder, "doctor", TOOLCRIB_MODEL="anthropic:some-model")
     assert missing.returncode == 1 and "ANTHROPIC_API_KEY is not set" in missing.stdout
 

@@ -3,43 +3,122 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolcrib.plugins import Plugin, PluginError, installed_plugins, load_named
+from toolcrib.plugins import Plugin, PluginError, load_named
 from toolcrib.toolset import ToolLike, Toolset, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from toolcrib.command.sandbox import Level, Sandbox
+    from toolcrib.settings.model import ToolSettings
+    from toolcrib.tool import Tool
     from toolcrib.toolbox import Toolbox
     from toolcrib.toolbox.options import Deps, ToolboxOptions
+    from toolcrib.toolbox.policy import Policy
     from toolcrib.tools import Workspace
+    from toolcrib.tools.builtin import Patches
+    from toolcrib.tools.memory.opening import Stores
 
-__all__ = ["Assembly", "assemble", "default_tools"]
+__all__ = ["Assembly", "all_tools", "assemble", "default_tools"]
 
 BUILT_IN = "built-in"
 
 
 def default_tools(
     workspace: Workspace | str | os.PathLike[str],
+    policy: Policy | str | None = None,
     *,
     sandbox: Sandbox | None = None,
     level: Level | None = None,
 ) -> list[ToolLike]:
-    """The built-in tools, confined to a workspace: a folder that exists, or a Workspace.
+    """The built-in tools that need nothing but a workspace: a folder that exists, or a Workspace, which confines them.
 
-    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here.
+    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here. With a `policy`, which may
+    be an autonomy's name, tools that it can never allow are left out, and the others hold to it also when they are
+    called without a toolbox.
 
     >>> from toolcrib import Toolbox
     >>> box = Toolbox(builtin=default_tools("."))
     """
-    from toolcrib.tools import Workspace, workspace_tools
+    return all_tools(None, workspace, policy, sandbox=sandbox, level=level)
 
+
+def all_tools(
+    settings: ToolSettings | Mapping[str, Any] | None,
+    workspace: Workspace | str | os.PathLike[str],
+    policy: Policy | str | None = None,
+    *,
+    sandbox: Sandbox | None = None,
+    level: Level | None = None,
+    model: str = "",
+    memory: Stores | None = None,
+    skills: Iterable[str | os.PathLike[str]] = (),
+    asks: bool = False,
+) -> list[ToolLike]:
+    """The built-in tools that the settings (those of `toolcrib.toml`, or None for the defaults) have on.
+
+    Tools for memory come with a `memory`, `skill` with folders of `skills`, `ask_user` where somebody can be asked
+    (`asks`). `model` is the model's name, by which `edits.patches = "by_model"` decides. The rest is as for
+    `default_tools`. Raises pydantic.ValidationError for a mapping that is no settings.
+    """
+    from toolcrib.settings.model import ToolSettings
+    from toolcrib.tools import Workspace
+    from toolcrib.tools.builtin import workspace_tools
+    from toolcrib.tools.todo_write import TodoWrite
+
+    chosen = settings if isinstance(settings, ToolSettings) else ToolSettings.model_validate(settings or {})
     made = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
-    return list(workspace_tools(made, sandbox=sandbox, level=level))
+    tools: list[Tool[Any, Any]] = workspace_tools(
+        made,
+        sandbox=sandbox,
+        level=level,
+        shell_kind=chosen.shell.kind,
+        patches=_patches(chosen.edits.patches, model),
+        refuse_broken_syntax=chosen.edits.broken_syntax == "refuse",
+    )
+    if memory is not None:
+        from toolcrib.tools.memory import Forget, Recall, Remember
+        from toolcrib.tools.memory.opening import opened_once
+
+        store = opened_once(memory)
+        tools += [Remember(store), Recall(store), Forget(store)]
+    tools.append(TodoWrite())
+    if asks:
+        from toolcrib.tools.ask_user import AskUser
+
+        tools.append(AskUser())
+    if folders := tuple(skills):
+        from toolcrib.tools.skills import SkillTool
+
+        tools.append(SkillTool(folders))
+    return list(_held_to(policy, [tool for tool in tools if chosen.switch(tool.facts.name)]))
+
+
+def _patches(mode: str, model: str) -> Patches | None:
+    """The form of `apply_patch` that a model is given; None where it is given `edit_file`."""
+    from toolcrib.tools.apply_patch import prefers_patches
+
+    if mode == "never" or (mode == "by_model" and not prefers_patches(model)):
+        return None
+    return "freeform" if model.startswith("openai:") else "json"
+
+
+def _held_to(policy: Policy | str | None, tools: list[Tool[Any, Any]]) -> list[Tool[Any, Any]]:
+    """The tools that a policy can allow at all, each bound to it."""
+    if policy is None:
+        return tools
+    from toolcrib.bound_tools import bind
+    from toolcrib.toolbox.policy import as_policy
+
+    held_to = as_policy(policy)
+    shown = [tool for tool in tools if held_to.shows(tool.facts)]
+    for tool in shown:
+        bind(tool, held_to)
+    return shown
 
 
 @dataclass(slots=True)
@@ -66,27 +145,19 @@ class Assembly:
 
 
 def assemble(
-    workspace: Workspace | str | os.PathLike[str],
-    *,
-    named: Iterable[str] = (),
-    plugins: bool = True,
-    sandbox: Sandbox | None = None,
-    level: Level | None = None,
+    builtin: Iterable[ToolLike], *, named: Iterable[str] = (), plugins: Iterable[Plugin] = ()
 ) -> Assembly:
-    """The built-in tools, those of installed plugins, and those that references ("module:attribute") name.
+    """Built-in tools, those of plugins, and those that references ("module:attribute") name.
 
-    `sandbox` and `level` hold for the built-in tools only, as for `default_tools`. Raises PluginError for a
-    reference that cannot be loaded; an installed plugin that is broken becomes a note.
+    Raises PluginError for a reference that cannot be loaded; a plugin that is broken becomes a note.
     """
-    found = Assembly(builtin=default_tools(workspace, sandbox=sandbox, level=level))
+    found = Assembly(builtin=list(builtin), plugins=list(plugins))
     found.sources = {name_of(tool): BUILT_IN for tool in found.builtin}
     by_name: dict[str, ToolLike] = {}
     for reference in named:
         _add_named(found, reference, by_name)
-    if plugins:
-        found.plugins = installed_plugins()
-        for plugin in found.plugins:
-            _add_plugin(found, plugin)
+    for plugin in found.plugins:
+        _add_plugin(found, plugin)
     return found
 
 

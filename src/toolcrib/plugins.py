@@ -11,7 +11,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.machinery import ModuleSpec, PathFinder
@@ -21,7 +21,7 @@ from typing import Any
 
 from toolcrib.errors import ToolcribError
 from toolcrib.tool import Tool
-from toolcrib.toolset import ToolFactory, ToolLike, Toolset, is_tool, name_of
+from toolcrib.toolset import ToolFactory, ToolLike, Toolset, filtered, is_tool, is_toolset, name_of
 
 __all__ = [
     "Plugin",
@@ -48,6 +48,16 @@ class Plugin:
     source: str
     tools: list[ToolLike | Toolset] = field(default_factory=list)
     problem: str = ""
+
+    def without(self, names: Collection[str]) -> Plugin:
+        """The plugin without the tools of these names."""
+        tools: list[ToolLike | Toolset] = []
+        for tool in self.tools:
+            if is_toolset(tool):
+                tools.append(filtered(tool, lambda name: name not in names) if names else tool)
+            elif name_of(tool) not in names:
+                tools.append(tool)
+        return Plugin(self.source, tools, self.problem)
 
 
 def load_named(reference: str) -> Plugin:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies
-from toolcrib.plugins import PluginError, missing_arguments
+from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
+from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
 from toolcrib.visible import escape_invisible
 
@@ -41,15 +42,24 @@ class LoadedTool:
 
 
 def load_assembly(
-    references: Sequence[str], workspace: Path | Workspace, sandbox: Sandbox | None = None
+    references: Sequence[str],
+    workspace: Path | Workspace,
+    sandbox: Sandbox | None = None,
+    wanted: ToolsWanted = ToolsWanted(),  # noqa: B008 - a frozen value
 ) -> Assembly:
     """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded."""
     quiet_logging()
     if isinstance(workspace, Path) and not workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {workspace}")
+    joined = settings_in_workspace(workspace if isinstance(workspace, Path) else workspace.root.path)
+    builtin = built_in_tools(joined, workspace, sandbox, wanted)
+    off = set(joined.settings.plugins.off)
     try:
         with stdout_reserved():
-            assembly = assemble(workspace, named=references, sandbox=sandbox)
+            plugins = installed_plugins() if joined.settings.plugins.installed else []
+            assembly = assemble(
+                builtin, named=references, plugins=[plugin.without(off) for plugin in plugins]
+            )
     except PluginError as problem:
         raise Problem(str(problem)) from problem
     for note in assembly.notes:

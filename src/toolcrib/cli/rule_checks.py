@@ -10,6 +10,7 @@ from toolcrib.cli.dry_run import policy_request
 from toolcrib.cli.wording import counted
 from toolcrib.rules import RuleError, RuleFile
 from toolcrib.rules.unmatched import unmatched_rules
+from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ def check_notes(file: RuleFile, box: Toolbox) -> list[str]:
 
 async def _names(box: Toolbox) -> tuple[set[str], set[str]]:
     """The names of all tools, of built-in tools that this toolbox lacks, and of all servers."""
-    from toolcrib.tools.builtin import CLASSES  # loads every built-in tool: only where there are rules
-    from toolcrib.tools.fetch import Fetch
-
-    names = {tool.facts.name for tool in (*CLASSES, Fetch)}
+    names = {row.name for row in CATALOGUE}
     servers: set[str] = set()
     for name in await box.registry.all_names():
         names.add(name)

@@ -15,7 +15,7 @@ from toolcrib.rules.policy import RulePolicy
 from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest
 
-__all__ = ["CallPermissions", "call_permissions", "covering"]
+__all__ = ["CallPermissions", "call_permissions", "covering", "permissions_of_both"]
 
 Permits = Callable[[Access], bool]
 
@@ -47,11 +47,11 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
             _without_secrets(lambda access: access.reach is Reach.READ or decided(access), policy, accesses)
         )
     if isinstance(policy, BothPolicies):
-        return _of_both(*(call_permissions(one, request) for one in policy.both))
+        return permissions_of_both(*(call_permissions(one, request) for one in policy.both))
     return CallPermissions(decided)
 
 
-def _of_both(first: CallPermissions, second: CallPermissions) -> CallPermissions:
+def permissions_of_both(first: CallPermissions, second: CallPermissions) -> CallPermissions:
     """What both permit. What either denies is denied."""
 
     def permits(access: Access) -> bool:

@@ -1,36 +1,41 @@
-"""Rules in a project's folder: used only after a person trusted their content, and only to restrict.
+"""What a person trusted of a project, and the rules in its folder, which are used only then and only to restrict.
 
-The file is `.toolcrib/policy.toml` in the workspace. What a person trusted is stored in a file of the user: the hash
-of the file's bytes, by the path of the folder. A file that has changed is not trusted.
+The file of rules is `.toolcrib/policy.toml` in the workspace. What a person trusted is stored in a file of the user:
+the hash of each file's bytes, by the path of the folder and of the file. A file that has changed is not trusted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
-import stat
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from toolcrib.access import Reach
 from toolcrib.errors import ToolcribError
-from toolcrib.folder_handles import DIRECTORY, NOFOLLOW, close_handle, open_in, open_root
-from toolcrib.private_files import OPEN_FLAGS
+from toolcrib.private_files import replace_private_file
 from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.rules.path_patterns import PathPattern
 from toolcrib.rules.policy import RulePolicy
+from toolcrib.rules.project_files import FOLDER, TrustError, read_project_file
 from toolcrib.rules.rule import Rule
 from toolcrib.rules.rule_file import RuleFile, read_rules
 from toolcrib.toolbox.policy import Verb
 
-__all__ = ["PLACE", "ProjectRules", "TrustError", "TrustStore", "TrustedProject", "project_rules"]
+__all__ = [
+    "PLACE",
+    "ProjectRules",
+    "TrustError",
+    "TrustStore",
+    "Trustable",
+    "TrustedFile",
+    "project_rules",
+]
 
-FOLDER, NAME = ".toolcrib", "policy.toml"
-PLACE = f"{FOLDER}/{NAME}"
-MAX_BYTES = 64_000  # that a person can be expected to have read
+PLACE = f"{FOLDER}/policy.toml"
 # A run must not change the rules that it obeys. The sandbox keeps commands from it, too.
 KEEP_THE_RULES = Rule(
     verb=Verb.DENY,
@@ -43,8 +48,17 @@ KEEP_THE_RULES = Rule(
 )
 
 
-class TrustError(ToolcribError):
-    """A project's file that cannot be used: a link, a special file, too large, or no rules."""
+class Trustable(Protocol):
+    """A file of a project, with the hash of its content."""
+
+    @property
+    def project(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,11 @@ class ProjectRules:
     project: str
     sha256: str
     rules: RuleFile
+    data: bytes = field(default=b"", repr=False)
+
+    @property
+    def path(self) -> str:
+        return PLACE
 
     @property
     def narrowing(self) -> tuple[Rule, ...]:
@@ -70,61 +89,64 @@ class ProjectRules:
 
 
 @dataclass(frozen=True, slots=True)
-class TrustedProject:
-    """A person trusted the file of a project, with this hash."""
+class TrustedFile:
+    """A person trusted the file at a path of a project, with this hash."""
 
     project: str
     sha256: str
     at: float
     by: str = ""
+    path: str = PLACE
 
 
 def project_rules(workspace: str | Path) -> ProjectRules | None:
     """The rules in a workspace, trusted or not; None if it has none. Raises TrustError."""
-    project = Path(os.path.realpath(workspace))
-    data = _read(project)
-    if data is None:
+    found = read_project_file(workspace, PLACE)
+    if found is None:
         return None
     try:
-        text = data.decode("utf-8")
-        rules = read_rules(text, PLACE)
+        rules = read_rules(found.text, PLACE)
     except ValueError as problem:
-        raise TrustError(
-            str(problem) if not isinstance(problem, UnicodeError) else f"{PLACE} is no text"
-        ) from None
-    return ProjectRules(str(project), hashlib.sha256(data).hexdigest(), rules)
+        raise TrustError(str(problem)) from None
+    return ProjectRules(found.project, found.sha256, rules, found.data)
 
 
 class TrustStore:
-    """The trusted projects, in a file of the user that nobody else may write. Several processes may use it."""
+    """The trusted files of projects, in a file of the user that nobody else may write. Several processes may use it.
+
+    Copies of what was trusted lie beside it, to show what has changed since; nothing depends on them.
+    """
 
     def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
         self._file = LockedJsonFile(path, "trusted")
         self._clock = clock
 
-    def all(self) -> list[TrustedProject]:
-        """Every trusted project. Raises ToolcribError for a file that cannot be trusted itself."""
+    def all(self) -> list[TrustedFile]:
+        """Every trusted file. Raises ToolcribError for a file that cannot be trusted itself."""
         try:
             return [_trusted(item) for item in self._file.read()]
         except (KeyError, TypeError) as problem:
             raise ToolcribError(f"{self.path} cannot be read as what is trusted: {problem}") from None
 
-    def find(self, project: str) -> TrustedProject | None:
-        """What was trusted of a project, whatever its file contains now; None if nothing was."""
-        return next((item for item in self.all() if item.project == project), None)
+    def find(self, project: str, path: str = PLACE) -> TrustedFile | None:
+        """What was trusted of a file, whatever it contains now; None if nothing was."""
+        return next((item for item in self.all() if (item.project, item.path) == (project, path)), None)
 
-    def holds(self, found: ProjectRules) -> bool:
-        """Whether exactly these rules were trusted."""
-        known = self.find(found.project)
+    def holds(self, found: Trustable) -> bool:
+        """Whether exactly this content was trusted."""
+        known = self.find(found.project, found.path)
         return known is not None and known.sha256 == found.sha256
 
-    def add(self, found: ProjectRules, *, by: str = "") -> None:
-        """Store that a person has read the rules and trusts them."""
+    def add(self, *found: Trustable, by: str = "") -> None:
+        """Store that a person has read these files and trusts them."""
         with self._file.changing():
-            others = [item for item in self.all() if item.project != found.project]
-            others.append(TrustedProject(found.project, found.sha256, self._clock(), by))
-            self._file.write([asdict(item) for item in others])
+            new = {(item.project, item.path): item for item in found}
+            kept = [item for item in self.all() if (item.project, item.path) not in new]
+            kept += [TrustedFile(one.project, one.sha256, self._clock(), by, one.path) for one in found]
+            self._file.write([asdict(item) for item in kept])
+        for one in found:
+            self._keep_copy(one)
 
     def revoke(self, project: str) -> bool:
         """Stop trusting a project; returns whether it was trusted."""
@@ -135,50 +157,28 @@ class TrustStore:
                 self._file.write([asdict(item) for item in others])
         return len(others) < len(known)
 
+    def copy_of(self, trusted: TrustedFile) -> bytes | None:
+        """The content that was trusted; None where no copy of it is left."""
+        try:
+            data = self._copy(trusted.sha256).read_bytes()
+        except (OSError, ValueError):
+            return None
+        return data if hashlib.sha256(data).hexdigest() == trusted.sha256 else None
 
-def _trusted(item: Any) -> TrustedProject:
-    found = TrustedProject(item["project"], item["sha256"], item["at"], item["by"])
-    if not all(isinstance(text, str) for text in (found.project, found.sha256, found.by)):
+    def _copy(self, sha256: str) -> Path:
+        return self.path.with_name("trusted-copies") / sha256
+
+    def _keep_copy(self, found: Trustable) -> None:
+        copy = self._copy(found.sha256)
+        with contextlib.suppress(OSError):  # without it nothing but a diff is missing
+            copy.parent.mkdir(mode=0o700, exist_ok=True)
+            replace_private_file(copy, found.data)
+
+
+def _trusted(item: Any) -> TrustedFile:
+    found = TrustedFile(item["project"], item["sha256"], item["at"], item["by"], item.get("path", PLACE))
+    if not all(isinstance(text, str) for text in (found.project, found.sha256, found.by, found.path)):
         raise TypeError("expected text")
     if isinstance(found.at, bool) or not isinstance(found.at, int | float):
         raise TypeError("expected a time")
     return found
-
-
-def _read(project: Path) -> bytes | None:
-    """The bytes of a project's file, which must be an ordinary file with one name; links are not followed."""
-    try:
-        above = open_root(str(project))
-        try:
-            folder = open_in(above, FOLDER, os.O_RDONLY | DIRECTORY | NOFOLLOW | OPEN_FLAGS)
-        finally:
-            close_handle(above)
-    except FileNotFoundError:
-        return None
-    except OSError as problem:
-        raise TrustError(f"{FOLDER} is no ordinary folder: {problem.strerror}") from None
-    try:
-        fd = open_in(folder, NAME, os.O_RDONLY | NOFOLLOW | OPEN_FLAGS)
-    except FileNotFoundError:
-        return None
-    except OSError as problem:
-        raise TrustError(f"{PLACE} is no ordinary file: {problem.strerror}") from None
-    finally:
-        close_handle(folder)
-    if not isinstance(fd, int):
-        raise TrustError(f"{PLACE} is no ordinary file")
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise TrustError(f"{PLACE} is no ordinary file")
-        if status.st_nlink > 1:
-            raise TrustError(f"{PLACE} has another name too (a hard link)")
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read(MAX_BYTES + 1)
-    finally:
-        os.close(fd)
-    if len(data) > MAX_BYTES:
-        raise TrustError(
-            f"{PLACE} has more than {MAX_BYTES:,} bytes, which nobody reads before trusting them"
-        )
-    return data

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib import __version__
-from toolcrib.assembly import BUILT_IN, Assembly, assemble
+from toolcrib.assembly import BUILT_IN, Assembly
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
-from toolcrib.cli.loaded_tools import load_tools
+from toolcrib.cli.loaded_tools import load_assembly, load_tools
 from toolcrib.cli.options import WorkspaceFolder
 from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
 from toolcrib.cli.settings_in_effect import approvals_summary, rules_summary
@@ -51,7 +51,7 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
     _workspace(workspace, problems)
     _sandbox(workspace, problems)
     if workspace.is_dir():
-        assembly = assemble(workspace)
+        assembly = load_assembly((), workspace)
         _rules(workspace, assembly.toolbox(autonomy="full"), problems)
         _tools(assembly, problems)
     out()

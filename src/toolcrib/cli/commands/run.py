@@ -28,6 +28,7 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
 from toolcrib.cli.settings_in_effect import DEFAULT_OF_RUNS, NO_CHECKPOINTS, settings_in_effect
+from toolcrib.cli.tool_settings import ToolsWanted
 from toolcrib.cli.undo_text import undo_hint
 from toolcrib.cli.user_files import approval_store, audit_log, checkpoints_of, stored_secrets
 from toolcrib.command.sandbox import why_not_contained
@@ -252,7 +253,9 @@ def _load_tools(
     protected = [*run.transcripts, *([] if policy.policy is None else [policy.policy])]
     chosen = sandbox.choose(tools.workspace, protected)
     workspace = Workspace(tools.workspace, readable=[overflow])
-    return chosen, load_assembly(tools.references, workspace, chosen)
+    asks = run.answers or (not run.json and person_can_be_asked())
+    wanted = ToolsWanted(model=run.model or os.environ.get("TOOLCRIB_MODEL", ""), asks=asks)
+    return chosen, load_assembly(tools.references, workspace, chosen, wanted)
 
 
 def _display(run: RunCommandOptions, stdout: TextIO) -> tuple[Display, Any]:

@@ -1,4 +1,4 @@
-"""`toolcrib trust`: a person reads the rules of a project, and says whether they count."""
+"""`toolcrib trust`: a person reads the rules, settings, tools and skills of a project, and says whether they count."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from typing import Annotated
 import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out
+from toolcrib.cli.project_trust import files_to_trust, lines_of
 from toolcrib.cli.user_files import trust_store
-from toolcrib.cli.wording import value_on_one_line
 from toolcrib.errors import ToolcribError
-from toolcrib.rules import Rule
-from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
+from toolcrib.rules.project_files import read_project_file
 from toolcrib.visible import on_one_line
 
 Project = Annotated[Path, typer.Argument(metavar="[PATH]", help="The folder of the project.")]
 ListThem = Annotated[bool, typer.Option("--list", help="List what you trust, and what changed since.")]
-Revoke = Annotated[bool, typer.Option("--revoke", help="Stop trusting the rules of this folder.")]
-Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Trust the rules without being asked: you have read them.")
-]
+Revoke = Annotated[bool, typer.Option("--revoke", help="Stop trusting what is in this folder.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Trust it without being asked: you have read it.")]
 
 
 def command(path: Project = Path(), list_: ListThem = False, revoke: Revoke = False, yes: Yes = False) -> int:
-    """The rules are in the project's .toolcrib/policy.toml. They can only deny or ask; a rule that allows something is
-    not used. When the file changes, the rules stop counting until you trust them again.
+    """The rules are in the project's .toolcrib/policy.toml: they can only deny or ask, and one that allows something is
+    not used. The settings are in .toolcrib/toolcrib.toml, the tools in .toolcrib/tools/*.py, the skills in
+    .toolcrib/skills. When a file changes, it stops counting until you trust it again.
     """
     if list_ + revoke + yes > 1:
         raise typer.BadParameter("choose one of --list, --revoke and --yes")
@@ -37,28 +35,28 @@ def command(path: Project = Path(), list_: ListThem = False, revoke: Revoke = Fa
             return _list()
         return _revoke(path) if revoke else _trust(path, yes=yes)
     except ToolcribError as problem:
-        raise Problem(on_one_line(str(problem))) from problem
+        raise Problem("\n".join(map(on_one_line, str(problem).splitlines()))) from problem
 
 
 def _trust(folder: Path, *, yes: bool) -> int:
-    """Show what a project's rules say and ask whether they count."""
+    """Show what a project has that needs trust, and ask whether it counts."""
     if not folder.is_dir():
         raise Problem(f"expected a folder, got {_shown(folder)}")
-    found = project_rules(folder)
+    found = files_to_trust(folder)
     store = trust_store()
-    if found is None:
-        out(f"{_shown(folder)} has no {PLACE}: there is nothing to trust")
-        return DONE
-    for line in _lines(found):
+    for line in lines_of(found):
         out(line)
-    if store.holds(found):
+    if not found.all:
+        out(f"{_shown(folder)} has no rules, settings, tools or skills: there is nothing to trust")
+        return DONE
+    if all(map(store.holds, found.all)):
         out("\nYou already trust this.")
         return DONE
     if not yes and not _person_agrees():
         out("Not trusted, and not used.")
         return NOT_DONE
-    store.add(found, by=getpass.getuser())
-    out("Trusted. When the file changes, it is not used until you trust it again.")
+    store.add(*found.all, by=getpass.getuser())
+    out("Trusted. When a file changes, it is not used until you trust it again.")
     return DONE
 
 
@@ -67,20 +65,21 @@ def _list() -> int:
     trusted = trust_store().all()
     for item in trusted:
         try:
-            found = project_rules(item.project)
+            found = read_project_file(item.project, item.path)
         except ToolcribError as problem:
             state = f"not used: {problem}"
         else:
             same = found is not None and found.sha256 == item.sha256
             state = "used" if same else "gone" if found is None else "changed since, and not used"
-        out(f"{on_one_line(item.project)}  sha256 {on_one_line(item.sha256[:16])}…  {on_one_line(state)}")
+        place = on_one_line(f"{item.project}/{item.path}")
+        out(f"{place}  sha256 {on_one_line(item.sha256[:16])}…  {on_one_line(state)}")
     if not trusted:
-        out("no project's rules are trusted")
+        out("no project's files are trusted")
     return DONE
 
 
 def _revoke(folder: Path) -> int:
-    """Trust a project's rules no more."""
+    """Trust what a project has no more."""
     known = trust_store().revoke(os.path.realpath(folder))
     out(f"{_shown(folder)}: {'no longer trusted' if known else 'was not trusted'}")
     return DONE if known else NOT_DONE
@@ -88,37 +87,11 @@ def _revoke(folder: Path) -> int:
 
 def _person_agrees() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Problem("there is no terminal to ask on; if you have read the rules, add --yes")
-    sys.stderr.write("Should these rules count when you work in this folder? [y/N] ")
+        raise Problem("there is no terminal to ask on; if you have read this, add --yes")
+    sys.stderr.write("Tools run as you do, outside of every sandbox.\n")
+    sys.stderr.write("Should this count when you work in this folder? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _lines(found: ProjectRules) -> list[str]:
-    lines = [f"{on_one_line(found.project)}/{PLACE}  (sha256 {found.sha256})"]
-    if found.rules.autonomy is not None:
-        lines.append(f"  autonomy at most {found.rules.autonomy.value}")
-    lines += [f"  {line}" for rule in found.narrowing for line in _rule_lines(rule)]
-    if found.widening:
-        lines.append("  not used, because a project may not allow anything:")
-        lines += [f"    {line}" for rule in found.widening for line in _rule_lines(rule)]
-    lines += [f"  {on_one_line(str(limit))}" for limit in found.rules.limits]
-    if not found.rules.rules:
-        lines.append("  no rules")
-    return lines
-
-
-def _rule_lines(rule: Rule) -> list[str]:
-    """What a rule matches, and what the model and the person are told."""
-    fields = {**rule.written(), **({"reason": rule.reason} if rule.reason else {})}
-    lines = [f"{rule.verb.value:<5} {on_one_line(rule.name)}"]
-    for name, value in fields.items():
-        plain = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        text = ", ".join(value) if plain else value
-        lines.append(
-            f"        {name}: {on_one_line(text) if isinstance(text, str) else value_on_one_line(text)}"
-        )
-    return lines
 
 
 def _shown(folder: Path) -> str:

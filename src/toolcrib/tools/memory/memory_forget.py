@@ -10,6 +10,7 @@ from toolcrib.effect import Effect
 from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
+from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -39,8 +40,12 @@ class Forget(
     To change a memory store it anew under the same name and category.
     """
 
-    def __init__(self, store: MemoryStore) -> None:
-        self.store = store
+    def __init__(self, store: Stores) -> None:
+        self._opened = opened_once(store)
+
+    @property
+    def store(self) -> MemoryStore:
+        return self._opened()
 
     def accesses(self, params: ForgetParams) -> tuple[()]:
         return ()  # no file of the workspace

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from toolcrib.effect import Effect
 from toolcrib.tool import Tool
 from toolcrib.tools.memory.memory_store import file_name
+from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import Memory, MemoryStore
 
 if TYPE_CHECKING:
@@ -46,8 +47,12 @@ class Recall(
     Use it before you decide something that may have been decided, and when the user speaks of earlier work.
     """
 
-    def __init__(self, store: MemoryStore) -> None:
-        self.store = store
+    def __init__(self, store: Stores) -> None:
+        self._opened = opened_once(store)
+
+    @property
+    def store(self) -> MemoryStore:
+        return self._opened()
 
     def accesses(self, params: RecallParams) -> tuple[()]:
         return ()  # no file of the workspace

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.tool import Tool
+from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import USER_FOLDER, MemoryStore
 
 if TYPE_CHECKING:
@@ -61,8 +62,12 @@ class Remember(
     Do not store what the workspace's files say already, whole files, or passwords and keys.
     """
 
-    def __init__(self, store: MemoryStore) -> None:
-        self.store = store
+    def __init__(self, store: Stores) -> None:
+        self._opened = opened_once(store)
+
+    @property
+    def store(self) -> MemoryStore:
+        return self._opened()
 
     def accesses(self, params: RememberParams) -> tuple[()]:
         return ()  # no file of the workspace

@@ -1,0 +1,128 @@
+"""The files of a project that count once a person trusted their content: rules, settings, tools and skills."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolcrib.cli.tool_settings import projects_settings, users_settings
+from toolcrib.cli.user_files import trust_store
+from toolcrib.cli.wording import value_on_one_line
+from toolcrib.rules import Rule
+from toolcrib.rules.project_files import FOLDER, ProjectFile, TrustError, read_project_folder
+from toolcrib.rules.trust import ProjectRules, Trustable, project_rules
+from toolcrib.settings.file import SettingsError, SettingsFile
+from toolcrib.settings.joined import join_settings
+from toolcrib.settings.model import ToolSettings
+from toolcrib.visible import escape_invisible, on_one_line
+
+SKILLS = f"{FOLDER}/skills"
+TOOLS = ("tools", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesToTrust:
+    """What lies in a project, and in words what of it cannot be trusted."""
+
+    rules: ProjectRules | None = None
+    settings: tuple[ProjectFile, SettingsFile] | None = None
+    others: list[ProjectFile] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Trustable]:
+        first: list[Trustable | None] = [self.rules, self.settings[0] if self.settings else None]
+        return [item for item in (*first, *self.others) if item is not None]
+
+
+def files_to_trust(folder: Path) -> FilesToTrust:
+    """The files of a project that count once they are trusted. Raises TrustError for wrong rules or settings."""
+    try:
+        settings = projects_settings(folder)
+    except SettingsError as problem:
+        raise TrustError(str(problem)) from None
+    found = FilesToTrust(project_rules(folder), settings)
+    both = [settings[1] if settings else None, users_settings()]
+    joined = join_settings([file for file in both if file is not None]).settings
+    for place in tool_folders(joined):
+        _add(found, folder, place)
+    _add(found, folder, SKILLS)
+    return found
+
+
+def tool_folders(settings: ToolSettings) -> list[str]:
+    """The folders of a project that may have tools."""
+    tops = [f"{FOLDER}/", *([""] if settings.plugins.top_level else [])] if settings.plugins.folders else []
+    return [f"{top}{name}" for top in tops for name in TOOLS]
+
+
+def project_folder(folder: Path | str, place: str) -> tuple[list[ProjectFile], list[TrustError]]:
+    """The files of a folder of tools, or of skills, of a project. Raises TrustError."""
+    return read_project_folder(folder, place, lambda name: place == SKILLS or name.endswith(".py"))
+
+
+def _add(found: FilesToTrust, folder: Path, place: str) -> None:
+    try:
+        files, problems = project_folder(folder, place)
+    except TrustError as problem:
+        found.problems.append(str(problem))
+        return
+    found.others.extend(files)
+    found.problems.extend(str(problem) for problem in problems)
+
+
+def lines_of(found: FilesToTrust) -> Iterator[str]:
+    """What a person reads before they trust the files: all of it, or what changed since they trusted it."""
+    for item in found.all:
+        trusted = trust_store().find(item.project, item.path)
+        state = "" if trusted is None else " (trusted)" if trusted.sha256 == item.sha256 else " (changed)"
+        yield f"{on_one_line(item.project)}/{on_one_line(item.path)}  (sha256 {item.sha256}){state}"
+        before = trust_store().copy_of(trusted) if trusted is not None and state == " (changed)" else None
+        if before is not None:
+            yield from _diff(before, item.data)
+        if isinstance(item, ProjectRules):
+            yield from _rules_lines(item)
+        elif before is None and state != " (trusted)":
+            yield from _text_lines(item.data)
+    for problem in found.problems:
+        yield f"not used: {on_one_line(problem)}"
+
+
+def _text_lines(data: bytes) -> Iterator[str]:
+    for line in data.decode("utf-8", "backslashreplace").splitlines():
+        yield f"    {escape_invisible(line)}"
+
+
+def _diff(before: bytes, after: bytes) -> Iterator[str]:
+    old, new = (data.decode("utf-8", "backslashreplace").splitlines() for data in (before, after))
+    for line in difflib.unified_diff(old, new, "trusted", "now", lineterm="", n=2):
+        yield f"    {escape_invisible(line)}"
+
+
+def _rules_lines(found: ProjectRules) -> Iterator[str]:
+    if found.rules.autonomy is not None:
+        yield f"  autonomy at most {found.rules.autonomy.value}"
+    for rule in found.narrowing:
+        yield from (f"  {line}" for line in _rule_lines(rule))
+    if found.widening:
+        yield "  not used, because a project may not allow anything:"
+        for rule in found.widening:
+            yield from (f"    {line}" for line in _rule_lines(rule))
+    yield from (f"  {on_one_line(str(limit))}" for limit in found.rules.limits)
+    if not found.rules.rules:
+        yield "  no rules"
+
+
+def _rule_lines(rule: Rule) -> list[str]:
+    """What a rule matches, and what the model and the person are told."""
+    fields = {**rule.written(), **({"reason": rule.reason} if rule.reason else {})}
+    lines = [f"{rule.verb.value:<5} {on_one_line(rule.name)}"]
+    for name, value in fields.items():
+        plain = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        text = ", ".join(value) if plain else value
+        lines.append(
+            f"        {name}: {on_one_line(text) if isinstance(text, str) else value_on_one_line(text)}"
+        )
+    return lines

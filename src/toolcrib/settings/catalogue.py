@@ -1,0 +1,41 @@
+"""The built-in tools, each with the group that it belongs to and whether it is on unless a setting says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CATALOGUE", "GROUPS", "BuiltIn"]
+
+GROUPS = {
+    "files": "Read and change files of the workspace.",
+    "search": "Find files, and text in them.",
+    "commands": "Run commands and Python code, also in the background.",
+    "web": "Read pages of the web, as far as commands may use the network.",
+    "memory": "Remember short texts for later runs.",
+    "planning": "Show the plan of the work, and ask the user.",
+    "skills": "Read the instructions of skill folders.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A built-in tool. An experimental one is off until a setting switches it on."""
+
+    name: str
+    group: str
+    experimental: bool = False
+
+
+CATALOGUE = tuple(
+    BuiltIn(name, group)
+    for group, names in {
+        "files": "read_file write_file edit_file multi_edit apply_patch delete_file move_file",
+        "search": "list_dir glob grep",
+        "commands": "shell process process_write process_list python",
+        "web": "fetch",
+        "memory": "memory_store memory_recall memory_forget",
+        "planning": "todo_write ask_user",
+        "skills": "skill",
+    }.items()
+    for name in names.split()
+)

@@ -1,0 +1,114 @@
+"""What may stand in `toolcrib.toml`: one model, from which the check, the JSON Schema and the docs follow."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from toolcrib.settings.catalogue import CATALOGUE, GROUPS
+
+__all__ = ["ToolSettings"]
+
+
+class SettingsTable(BaseModel):
+    """A table of settings: no unknown key, and no value that would have to be converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _switches(name: str, doc: str, texts: dict[str, tuple[bool, str]]) -> Any:
+    """A table with a switch for each name; its default and description are in `texts`."""
+    fields: dict[str, Any] = {
+        key: (bool, Field(default=on, description=text)) for key, (on, text) in texts.items()
+    }
+    return create_model(name, __base__=SettingsTable, __doc__=doc, **fields)
+
+
+GroupSwitches = _switches(
+    "GroupSwitches",
+    "Switches of groups of tools. The switch of a single tool counts before that of its group.",
+    {name: (True, text) for name, text in GROUPS.items()},
+)
+ToolSwitches = _switches(
+    "ToolSwitches",
+    "Switches of single tools.",
+    {
+        row.name: (not row.experimental, f"The tool {row.name}, of the group {row.group}.")
+        for row in CATALOGUE
+    },
+)
+
+
+class ShellSettings(SettingsTable):
+    """How commands are run."""
+
+    kind: Literal["bash", "sh", "zsh", "pwsh"] = Field(
+        "bash", description="The shell that runs commands; under zsh and pwsh every command asks."
+    )
+
+
+class EditSettings(SettingsTable):
+    """How files are edited."""
+
+    patches: Literal["by_model", "always", "never"] = Field(
+        "by_model",
+        description="Whether apply_patch takes the place of edit_file and multi_edit: for models that were trained on "
+        "patches, always, or never.",
+    )
+    broken_syntax: Literal["tell", "refuse"] = Field(
+        "tell",
+        description="What edit_file does with an edit that breaks the syntax of a file: make it and tell, or refuse.",
+    )
+
+
+class PluginSettings(SettingsTable):
+    """Tools of other people, and your own."""
+
+    installed: bool = Field(
+        True, description="Tools of installed packages (entry points of the group toolcrib.tools)."
+    )
+    folders: bool = Field(
+        True,
+        description="Tools in tools/*.py and tool/*.py of your settings folder and of .toolcrib in a project.",
+    )
+    top_level: bool = Field(
+        False, description="Tools in tools/*.py and tool/*.py at the top of a project, once they are trusted."
+    )
+    off: tuple[str, ...] = Field((), strict=False, description="Names of tools of plugins that are left out.")
+
+
+def _default(table: type[SettingsTable]) -> Any:
+    return table.model_validate({})
+
+
+class ToolSettings(SettingsTable):
+    """The settings in toolcrib.toml: which tools an agent has, and how they work."""
+
+    groups: GroupSwitches = GroupSwitches()  # type: ignore[valid-type] # made from the catalogue
+    tools: ToolSwitches = ToolSwitches()  # type: ignore[valid-type] # made from the catalogue
+    shell: ShellSettings = _default(ShellSettings)
+    edits: EditSettings = _default(EditSettings)
+    plugins: PluginSettings = _default(PluginSettings)
+
+    def switch(self, name: str) -> bool:
+        """Whether a built-in tool is on: by its own switch, its group's, or by default.
+
+        >>> settings = ToolSettings.model_validate({"groups": {"commands": False}, "tools": {"python": True}})
+        >>> [settings.switch(name) for name in ("shell", "python", "grep")]
+        [False, True, True]
+        """
+        said = self.said(name)
+        return bool(getattr(self.tools, name)) if said is None else said
+
+    def said(self, name: str) -> bool | None:
+        """What is written about a built-in tool; None where neither its switch nor its group's is."""
+        tools: SettingsTable = self.tools
+        groups: SettingsTable = self.groups
+        if name in tools.model_fields_set:
+            return bool(getattr(tools, name))
+        group = _GROUP_OF[name]
+        return bool(getattr(groups, group)) if group in groups.model_fields_set else None
+
+
+_GROUP_OF = {row.name: row.group for row in CATALOGUE}

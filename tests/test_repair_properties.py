@@ -251,6 +251,7 @@ GROWING: dict[str, tuple[Any, Callable[[int], Any]]] = {
     "double encoding": ({"type": "object"}, lambda n: json.dumps("{'a': [" + "1," * n + "]}")),
     "a long number": ({"type": "object"}, lambda n: "{'a': " + "1" * n + "}"),
     "a long number as text": (NUMBERS, lambda n: {"a": ["1" * n + ".5"]}),
+    "a long word around an object": ({"type": "object"}, lambda n: "1" * n + " {'a': 1}"),
     "an open reasoning block": ({"type": "object"}, lambda n: "<think>" * n + "{'a': 1}"),
 }
 

@@ -25,7 +25,9 @@ CHILD = """
 import itertools, sys
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.syntax import tree_of
+from toolcrib.tools.syntax_check import newly_broken
 positions, signs = eval(sys.stdin.read())
+broken = [newly_broken("a.sh", "", text.replace("X", sign)) for text, sign in itertools.product(positions, signs)]
 found = [judge(text.replace("X", sign)).verdict for text, sign in itertools.product(positions, signs)]
 for code in range(0x100, 0x110000, 499):
     if not 0xD800 <= code < 0xE000:

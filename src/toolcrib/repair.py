@@ -459,7 +459,8 @@ class _Mender(Shapes):
         return None if any(fix.kind in _NOT_IN_A_STRING for fix in reading.fixes) else reading
 
 
-_ASSIGNED = re.compile(r"""<([\w.-]+)>|([\w-]+)["'`*]*\s*[:=：]""")
+# A word is tried from its beginning only, or a long one would cost the square of its length.
+_ASSIGNED = re.compile(r"""<([\w.-]++)>|(?<![\w-])([\w-]++)["'`*]*+\s*+[:=：]""")
 _WITH_ARTICLE = {
     "null": "null",
     "boolean": "a boolean",

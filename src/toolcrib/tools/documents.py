@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import threading
 import zlib
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -20,6 +21,7 @@ MAX_PICTURES = 10
 MAX_PICTURE = 3_000_000  # bytes of one picture
 MAX_OUTPUT = 5_000  # characters of one output of a notebook
 PAGE_WIDTH = 1_000  # pixels of a page that is shown as a picture
+_PDFIUM = threading.Lock()  # PDFium has a state of its own: two threads in it end the process
 
 
 @dataclass(slots=True)
@@ -78,25 +80,30 @@ def read_pdf(data: bytes, shown: str) -> Document:
     if find_spec("pypdfium2") is None:
         raise ToolError(f"{shown} is a PDF document, {len(data):,} bytes. PDF documents cannot be read here.")
     pypdfium2: Any = import_module("pypdfium2")
-    try:
-        pdf = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError:
-        raise ToolError(
-            f"{shown} is a PDF document that cannot be read: it is broken or has a password."
-        ) from None
+    with _PDFIUM:
+        try:
+            pdf = pypdfium2.PdfDocument(data)
+            try:
+                return _pages(pdf)
+            finally:
+                pdf.close()
+        except pypdfium2.PdfiumError:
+            raise ToolError(
+                f"{shown} is a PDF document that cannot be read: it is broken or has a password."
+            ) from None
+
+
+def _pages(pdf: Any) -> Document:
     document = Document("")
     parts: list[str] = []
-    try:
-        for index in range(min(len(pdf), MAX_PAGES)):
-            page = pdf[index]
-            text = page.get_textpage().get_text_range().replace("\r\n", "\n").strip()
-            if not text and (picture := _page_picture(page, document)):
-                text = picture
-            parts.append(f"# Page {index + 1} of {len(pdf)}\n{text}\n")
-        if len(pdf) > MAX_PAGES:
-            document.left_out = f"Only the first {MAX_PAGES} of {len(pdf)} pages are read."
-    finally:
-        pdf.close()
+    for index in range(min(len(pdf), MAX_PAGES)):
+        page = pdf[index]
+        text = page.get_textpage().get_text_range().replace("\r\n", "\n").strip()
+        if not text and (picture := _page_picture(page, document)):
+            text = picture
+        parts.append(f"# Page {index + 1} of {len(pdf)}\n{text}\n")
+    if len(pdf) > MAX_PAGES:
+        document.left_out = f"Only the first {MAX_PAGES} of {len(pdf)} pages are read."
     document.text = "\n".join(parts)
     return document
 

@@ -1,7 +1,8 @@
 """Whether an edit breaks the syntax of a file that was right before: checked on the text, before it is written.
 
-Python, JSON and TOML are checked by Python itself, other languages by their tree-sitter grammar where it is installed
-(`pip install tree-sitter tree-sitter-bash`, say).
+Python, JSON and TOML are checked by Python itself, shell scripts by the parser that judges commands, other languages
+by their tree-sitter grammar where it is installed (`pip install tree-sitter-go`, say). A grammar never gets a character
+above U+00FF: some scanners end the process at one.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from importlib.util import find_spec
 
 MAX_CHARS = 300_000  # of a text that is checked: a larger one would hold up the edit
 GRAMMARS = {
-    ".sh": ("tree_sitter_bash", "language"),
-    ".bash": ("tree_sitter_bash", "language"),
     ".js": ("tree_sitter_javascript", "language"),
     ".jsx": ("tree_sitter_javascript", "language"),
     ".mjs": ("tree_sitter_javascript", "language"),
@@ -52,6 +51,8 @@ def _check_for(suffix: str) -> Callable[[str], str] | None:
         return _json
     if suffix == ".toml":
         return _toml
+    if suffix in (".sh", ".bash"):
+        return _shell
     return _grammar(*GRAMMARS[suffix]) if suffix in GRAMMARS else None
 
 
@@ -93,6 +94,22 @@ def _toml(text: str) -> str:
     return ""
 
 
+def _shell(text: str) -> str:
+    from toolcrib.command.judge.syntax import tree_of
+    from toolcrib.command.not_proved import NotProved
+
+    try:
+        todo = [tree_of(text)]
+    except NotProved:  # too long or too intricate, or no parser
+        return ""
+    while todo:
+        node = todo.pop()
+        if node.kind == "ERROR" or node.is_missing:
+            return f"line {node.raw.count(10, 0, node.start) + 1}: the syntax is wrong from here"
+        todo += reversed(node.children)
+    return ""
+
+
 @cache
 def _grammar(module: str, language: str) -> Callable[[str], str] | None:
     """A check by a tree-sitter grammar; None if it is not installed."""
@@ -100,10 +117,17 @@ def _grammar(module: str, language: str) -> Callable[[str], str] | None:
         return None
     from tree_sitter import Language, Parser
 
+    from toolcrib.command.judge.syntax import stand_in
+    from toolcrib.command.not_proved import NotProved
+
     known = Language(getattr(import_module(module), language)())
 
     def check(text: str) -> str:
-        todo = [Parser(known).parse(text.encode("utf-8", "replace")).root_node]
+        try:
+            given = stand_in(text.encode("utf-8", "replace").decode())
+        except NotProved:  # too many different characters behind "<<", which may begin a here-document
+            return ""
+        todo = [Parser(known).parse(given.encode()).root_node]
         while todo:
             node = todo.pop()
             if node.is_error or node.is_missing:

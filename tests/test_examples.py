@@ -37,6 +37,13 @@ SHOWN = {
         "out of stock; of saws there are 3.\n[answered]",
         "To call a tool, write exactly:\n<tool_call>",
     ],
+    "delegating_manager.py": [
+        "[waiting] write_report {'name': '2023.txt', 'text': 'All went well.'}",
+        "[waiting] delete_report {'name': '2021.txt'}: it can destroy something",
+        "[answered] The archive is in order.",
+        "    [answered] 2021.txt is gone.",
+        "left: 2022.txt, 2023.txt",
+    ],
     "unattended.py": [
         "[shell: done] 3 orders.csv",
         "[read_file: denied]",

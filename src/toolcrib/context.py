@@ -49,6 +49,9 @@ class Host(Protocol):
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
     def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
+    async def call_all(
+        self, ctx: Context[Any], calls: list[tuple[str, dict[str, Any]]]
+    ) -> list[ToolResult]: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
     def suspends(self, ctx: Context[Any]) -> bool: ...
     def nested_run(self, ctx: Context[Any], box: Any, *, outlives: bool = False) -> Any: ...
@@ -66,23 +69,9 @@ class Context(Generic[Deps]):
     """
 
     __slots__ = (
-        "_cancelled",
-        "_deadline",
-        "_definition",
-        "_host",
-        "_idempotency_key",
-        "_inner",
-        "_loop",
-        "_permits",
-        "_waiting",
-        "_why_denied",
-        "approved",
-        "denied_paths",
-        "deps",
-        "key",
-        "must_be_confined",
-        "tool",
-    )
+        "_cancelled", "_deadline", "_definition", "_host", "_idempotency_key", "_inner", "_loop", "_permits",
+        "_waiting", "_why_denied", "approved", "denied_paths", "deps", "key", "must_be_confined", "tool",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -204,6 +193,10 @@ class Context(Generic[Deps]):
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         """Call another tool: its call is validated, decided on and recorded like every other."""
         return await self._connected().call(self, name, arguments)
+
+    async def call_all(self, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
+        """Call several tools, each as by `call`. Those that only read run side by side, others as in a turn."""
+        return await self._connected().call_all(self, list(calls))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait, from a sync tool's worker thread, for `ctx.ask(...)`, `ctx.call(...)` or other async work."""

@@ -222,7 +222,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         host.nested_box = lambda box, run, most: box._within(self, run, most)
         self.suspensions = Suspensions(path, self._limiter)
         host.inner_call = lambda call, key, deps, record: path.call(call, key, None, deps, None, record)
-        host.resumed_call = self.suspensions.go_on
+        host.suspensions = self.suspensions
         self._tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
 
     # -- what is in the box

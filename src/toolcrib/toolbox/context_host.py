@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.call import CallKey, CallState, ToolCall
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
     from toolcrib.toolbox.report import Record
     from toolcrib.toolbox.suspension import Suspension
+    from toolcrib.toolbox.suspensions import Suspensions
 
 __all__ = ["ContextHost", "InnerCall"]
 
@@ -64,12 +66,12 @@ class ContextHost:
         "_workers",
         "inner_call",
         "nested_box",
-        "resumed_call",
+        "suspensions",
     )
 
     # Set where the path is made, which itself needs a host.
     inner_call: InnerCall
-    resumed_call: Callable[[CallKey, Any, Record | None], Awaitable[ToolResult]]
+    suspensions: Suspensions
     nested_box: Callable[[Any, str, Effect], Any]
 
     def __init__(
@@ -224,7 +226,7 @@ class ContextHost:
     async def _resumed_call(
         self, call: ToolCall, key: CallKey, deps: Any, record: Record | None
     ) -> ToolResult:
-        return await self.resumed_call(key, deps, record)
+        return await self.suspensions.go_on(key, deps, record)
 
     async def _answered_later(self, ctx: Context[Any], question: Question, suspension: Suspension) -> Answer:
         """The answer that was given beforehand. Raises Suspended while there is none, ToolError if it cannot wait."""
@@ -267,6 +269,45 @@ class ContextHost:
         if result.outside:  # also where it was taken in before the run was suspended
             runs.add_taint(run, name)
         return result
+
+    async def call_all(self, ctx: Context[Any], calls: list[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
+        if self._sink.depth(ctx.key.run) >= MAX_DEPTH:
+            return [model_messages.too_deep(name, MAX_DEPTH) for name, _ in calls]
+        runs = self._decider.runs
+        run = runs.open_inner(ctx.key)
+        first, made = ctx._inner + 1, [ToolCall(name, arguments) for name, arguments in calls]
+        ctx._inner += len(calls)
+        keys = [CallKey(run, 0, first + index) for index in range(len(made))]
+        suspension = runs.suspension(ctx.key.run)
+        if suspension is None:
+            try:
+                return await self._turn(ctx, made, keys, {}, None)
+            finally:
+                if ctx._host is None:
+                    runs.close_inner(ctx.key)
+        results = await suspension.inner_turn(ctx, made, keys, partial(self._turn, ctx, made, keys))
+        for (name, _), result in zip(calls, results, strict=True):
+            if result.outside:
+                runs.add_taint(run, name)
+        return results
+
+    async def _turn(
+        self,
+        ctx: Context[Any],
+        calls: list[ToolCall],
+        keys: list[CallKey],
+        done: Mapping[int, ToolResult],
+        record: Record | None,
+    ) -> list[ToolResult]:
+        """Walk calls that a tool makes at one time as those of a turn; `done` are results that some have already."""
+        from toolcrib.toolbox.turn import TurnCalls
+
+        if not calls:
+            return []
+        return await TurnCalls(
+            self.suspensions.path, calls, keys[0], tool_list=None, streams={}, early=None, deps=ctx.deps,
+            timeout=None, record=record, done=done, suspensions=self.suspensions,
+        ).run()  # fmt: skip
 
     def suspends(self, ctx: Context[Any]) -> bool:
         return self._decider.runs.suspension(ctx.key.run) is not None

@@ -40,6 +40,10 @@ OTHERWISE = (
 Walk = Callable[[ToolCall, CallKey, Any, Any], Awaitable[ToolResult]]
 """Walks a call that a tool makes along the path of the toolbox: the call, its key, dependencies, a recorder."""
 
+Record = Callable[[CallKey, ToolResult], None]
+WalkTurn = Callable[[dict[int, ToolResult], Record], Awaitable[list[ToolResult]]]
+"""Walks calls that a tool makes at one time: the results that some have already, by their place; a recorder."""
+
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
@@ -259,26 +263,39 @@ class Suspension:
 
         Raises Suspended where the call waits, once the calls beside it have ended or wait too.
         """
+
+        async def alone(done: dict[int, ToolResult], record: Record) -> list[ToolResult]:
+            return [done[0] if done else await walk(call, key, ctx.deps, record)]
+
+        return (await self.inner_turn(ctx, [call], [key], alone))[0]
+
+    async def inner_turn(
+        self, ctx: Context[Any], calls: list[ToolCall], keys: list[CallKey], walk: WalkTurn
+    ) -> list[ToolResult]:
+        """The same for calls that a tool makes at one time."""
         journal = self.journal(ctx)
-        mark = fingerprint(call.name, call.arguments)
-        known = journal.results.get(key.index) or self.saved.get(key)
-        if known is not None and known["mark"] != mark:
-            raise ToolError(OTHERWISE.format(ctx.tool))
-        if known is not None and "result" in known:
-            return ToolResult.from_dict(known["result"])
+        marks = {key: fingerprint(call.name, call.arguments) for key, call in zip(keys, calls, strict=True)}
+        done: dict[int, ToolResult] = {}
+        for place, key in enumerate(keys):
+            known = journal.results.get(key.index) or self.saved.get(key)
+            if known is not None and known["mark"] != marks[key]:
+                raise ToolError(OTHERWISE.format(ctx.tool))
+            if known is not None and "result" in known:
+                done[place] = ToolResult.from_dict(known["result"])
 
         def record(key: CallKey, result: ToolResult) -> None:
             if key not in self.waiting:
-                kept = {"index": key.index, "mark": mark, "result": result.to_dict()}
+                kept = {"index": key.index, "mark": marks[key], "result": result.to_dict()}
                 journal.results[key.index] = kept
 
         with self.inside(ctx):
-            result = await walk(call, key, ctx.deps, record)
-        waiting = self.waiting.get(key)
-        if waiting is not None:
-            waiting.data["mark"] = mark
+            results = await walk(done, record)
+        waiting = [key for key in keys if key in self.waiting]
+        for key in waiting:
+            self.waiting[key].data["mark"] = marks[key]
+        if waiting:
             await self.leave(ctx)
-        return result
+        return results
 
     @contextmanager
     def inside(self, ctx: Context[Any]) -> Generator[None]:

@@ -49,7 +49,7 @@ class TurnCalls:
     ) -> None:
         self._path = path
         self._calls = calls
-        self._keys = [first._replace(index=index) for index in range(len(calls))]
+        self._keys = [first._replace(index=first.index + index) for index in range(len(calls))]
         self._tool_list = tool_list
         self._streams = streams
         self._early = early

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from toolcrib.command.launch import SAFE_ENV_VARS
     from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, FreeformApplyPatch
     from toolcrib.tools.ask_user import AskUser, AskUserParams
+    from toolcrib.tools.batch import Batch, BatchedCall, BatchParams
     from toolcrib.tools.builtin import workspace_tools
     from toolcrib.tools.delete_file import DeleteFile, DeleteFileParams
     from toolcrib.tools.edit_file import EditFile, EditFileParams
@@ -39,6 +40,9 @@ __all__ = [
     "ApplyPatchParams",
     "AskUser",
     "AskUserParams",
+    "Batch",
+    "BatchParams",
+    "BatchedCall",
     "DeleteFile",
     "DeleteFileParams",
     "EditFile",
@@ -94,6 +98,7 @@ __getattr__ = lazy_names(
         "move_file": ("MoveFile", "MoveFileParams"),
         "multi_edit": ("MultiEdit", "MultiEditParams", "OneEdit"),
         "ask_user": ("AskUser", "AskUserParams"),
+        "batch": ("Batch", "BatchParams", "BatchedCall"),
         "builtin": ("workspace_tools",),
         "edit_file": (
             "EditFile",

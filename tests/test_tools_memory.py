@@ -18,7 +18,7 @@ from toolcrib import Toolbox
 from toolcrib.errors import ToolError
 from toolcrib.tools import EditFile, Grep, ReadFile
 from toolcrib.tools.backends import Delete, Write
-from toolcrib.tools.memory import Forget, MemoryStore, Recall, Remember
+from toolcrib.tools.memory import Forget, MemoryFiles, MemoryStore, Recall, Remember
 
 DAY = 86_400
 
@@ -240,3 +240,71 @@ def test_without_a_full_text_index_words_are_still_found(
     monkeypatch.setattr(store, "searchable", False)
     assert [one.path for one in store.recall("which database")] == ["a/one.md"]
     assert [one.path for one in store.recall("京都")] == ["a/two.md"]
+
+
+def test_the_memories_are_files_for_anthropics_memory_tool(store: MemoryStore) -> None:
+    box = Toolbox([Remember(store), Recall(store), MemoryFiles(store)], autonomy="full")
+
+    def memory(**arguments: object) -> str:
+        return box.call_sync("memory", arguments).text
+
+    assert memory(command="view", path="/memories") == "There are no files in /memories yet."
+    created = memory(command="create", path="/memories/notes/plan.md", file_text="one\ntwo\n")
+    assert created == "File created successfully at: /memories/notes/plan.md"
+    assert "exists" in memory(command="create", path="/memories/notes/plan.md", file_text="x")
+    memory(command="insert", path="/memories/notes/plan.md", insert_line=1, insert_text="between")
+    memory(command="str_replace", path="/memories/notes/plan.md", old_str="two", new_str="three")
+    shown = memory(command="view", path="/memories/notes/plan.md", view_range=[2, 3])
+    assert shown.endswith("     2\tbetween\n     3\tthree")
+    assert "between" in box.call_sync("memory_recall", {"query": "between"}).text
+    box.call_sync("memory_store", {"name": "tabs", "content": "Likes tabs", "scope": "user"})
+    assert memory(command="view", path="/memories").endswith(
+        "/memories/notes/plan.md\n/memories/user/notes/tabs.md"
+    )
+    memory(command="rename", old_path="/memories/notes", new_path="/memories/plans")
+    assert [one.path for one in store.recall("between")] == ["plans/plan.md"]
+    assert memory(command="delete", path="/memories/plans") == "Successfully deleted /memories/plans: 1 files"
+    assert store.recall("between") == []
+
+
+@each(
+    "arguments, words",
+    [
+        ({"command": "view"}, "needs path"),
+        ({"command": "rename", "old_path": "/memories/a"}, "needs new_path"),
+        ({"command": "view", "path": "/etc/passwd"}, "must be /memories or lie below it"),
+        ({"command": "view", "path": "/memories/../etc"}, "must be /memories or lie below it"),
+        ({"command": "create", "path": "/memories", "file_text": "x"}, "cannot be changed"),
+        ({"command": "view", "path": "/memories/none.md"}, "does not exist"),
+        ({"command": "delete", "path": "/memories/none.md"}, "does not exist"),
+        (
+            {"command": "str_replace", "path": "/memories/a.md", "old_str": "x", "new_str": "y"},
+            "occurs 2 times",
+        ),
+        (
+            {"command": "str_replace", "path": "/memories/a.md", "old_str": "", "new_str": "y"},
+            "does not occur",
+        ),
+        (
+            {"command": "insert", "path": "/memories/a.md", "insert_line": 9, "insert_text": "y"},
+            "within 0 and 1",
+        ),
+        ({"command": "view", "path": "/memories/a.md", "view_range": [2, 9]}, "within 1 and 1"),
+        ({"command": "edit", "path": "/memories/a.md"}, "command"),
+    ],
+)
+def test_wrong_commands_of_the_memory_tool_are_refused(
+    tmp_path: Path, arguments: dict[str, object], words: str
+) -> None:
+    store = MemoryStore(tmp_path / "memory.db")
+    store.remember("a.md", "x x")
+    result = Toolbox([MemoryFiles(store)], autonomy="full").call_sync("memory", arguments)
+    assert result.is_error and words in result.text, result.text
+    assert store.recall("")[0].text == "x x"
+
+
+def test_looking_at_memories_asks_nobody_and_changing_them_does(store: MemoryStore) -> None:
+    box = Toolbox([MemoryFiles(store)])
+    assert not box.call_sync("memory", {"command": "view", "path": "/memories"}).is_error
+    refused = box.call_sync("memory", {"command": "create", "path": "/memories/a.md", "file_text": "x"})
+    assert refused.is_error and store.recall("") == []

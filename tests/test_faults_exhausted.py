@@ -102,8 +102,8 @@ def attempts(run: Callable[[], Any], spares: list[int]) -> dict[str, Any]:
     """What a run gives with few descriptors, and which it left open; and what it gives with enough of them."""
     import resource
 
-    first = run()
     resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    first = run()  # it also starts what a process keeps for its commands, which depends on the limit
     before = open_descriptors()
     results, left = [], []
     for count in spares:

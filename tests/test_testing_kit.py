@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", [ReadFile, WriteFile, EditFile, ListDir, GlobFiles, Grep])
 def test_our_own_tools_hold_to_it(kind: Callable[[Workspace], Tool[Any, Any]], project: Path) -> None:
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    report = check_tool(lambda root: kind(Workspace(root)), workspace=project)
+    report = check_tool(lambda root: kind(Workspace(root)), workspace=project, count=40)
     report.raise_for_findings(warnings=True)
     assert report.calls > 10
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before

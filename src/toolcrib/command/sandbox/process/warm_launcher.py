@@ -91,20 +91,24 @@ class _Launcher:
 
         self.inherited = inherited
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            numbers = (theirs.fileno(), application)
+        numbers = (theirs.fileno(), application)
+        env = {name: os.environ[name] for name in os.environ if name == "LANG" or LOCALE.fullmatch(name)}
+        try:
             self.process: subprocess.Popen[bytes] = subprocess.Popen(
                 launcher_argv("serve", *map(str, numbers)),
                 pass_fds=numbers,
-                env={
-                    name: os.environ[name] for name in os.environ if name == "LANG" or LOCALE.fullmatch(name)
-                },
+                env=env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        except BaseException:
+            self.channel.close()
+            raise
+        finally:
+            theirs.close()
 
     def send(self, descriptors: list[int]) -> bool:
         """Sends a request; False if the launcher has ended. Raises BlockingIOError if it has too much to do."""

@@ -346,6 +346,32 @@ def test_a_tools_own_extras_join_its_declaration() -> None:
     assert "x" not in tool
 
 
+def test_a_tool_of_the_providers_is_declared_by_its_type() -> None:
+    """Its name is the provider's; another tool of that name gives way, and both are called by our names."""
+    own = {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 9}
+    schema = {"type": "object", "properties": {"command": {"type": "string"}}}
+    editor = ToolSpec("editor", "Edits.", schema, extras={"anthropic": own})
+    other = ToolSpec("str_replace_based_edit_tool", "Another.", schema)
+    request = Request([Message.user("Hi")], [editor, other], ToolChoice("required", ("editor",)))
+    sent = CODEC.request(request, model="m", stream=False)
+    assert sent["tools"][0] == own
+    assert sent["tool_choice"] == {"type": "tool", "name": own["name"]}
+    assert sent["tools"][1].keys() == {"name", "description", "input_schema"}
+    assert sent["tools"][1]["name"] not in ("editor", own["name"])
+    blocks = [
+        {"type": "tool_use", "id": f"toolu_{n}", "name": tool["name"], "input": {"command": "view"}}
+        for n, tool in enumerate(sent["tools"])
+    ]
+    answer = CODEC.response({"content": blocks, "stop_reason": "tool_use"}, request)
+    assert [call.name for call in answer.message.calls] == [editor.name, other.name]
+    (back, _) = CODEC.request(Request([answer.message], [editor, other]), model="m", stream=False)[
+        "messages"
+    ][-2]["content"]
+    assert back["name"] == own["name"]
+    (plain,) = OpenAIChatCodec().request(Request([], [editor]), model="m", stream=False)["tools"]
+    assert plain["function"]["parameters"]["properties"] == schema["properties"]
+
+
 def test_for_one_tool_that_must_be_called_the_others_stay_where_they_are() -> None:
     specs = [ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("f", "g", "h")]
     offered = {

@@ -656,3 +656,18 @@ def test_calls_without_thinking_where_the_server_wants_some(provider: str, expec
 def test_what_the_server_says_that_it_cost(usage: dict[str, Any], cost: float | None) -> None:
     body = {"choices": [{"message": {"content": "Hi"}}], "usage": {"prompt_tokens": 1, **usage}}
     assert CODEC.response(body).usage.cost == cost
+
+
+def test_a_tool_of_free_text() -> None:
+    """The grammar is written as Responses takes it, and nested as this format does."""
+    grammar = {"type": "grammar", "syntax": "regex", "definition": ".*"}
+    sql = ToolSpec(
+        "sql", "Runs.", {"type": "object"}, extras={"openai": {"type": "custom", "format": grammar}}
+    )
+    request = Request([Message.user("Hi")], [sql], ToolChoice("required", ("sql",)))
+    sent = OpenAIChatCodec().request(request, model="m", stream=False)
+    nested = {"type": "grammar", "grammar": {"syntax": "regex", "definition": ".*"}}
+    assert sent["tools"] == [
+        {"type": "custom", "custom": {"name": "sql", "description": "Runs.", "format": nested}}
+    ]
+    assert sent["tool_choice"] == {"type": "custom", "custom": {"name": "sql"}}

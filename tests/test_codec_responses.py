@@ -411,6 +411,71 @@ def test_calls_of_free_text() -> None:
     assert going_on(answer) == [item, output]
 
 
+PATCHER = ToolSpec(
+    "patcher",
+    "Patches.",
+    {"type": "object", "properties": {"patch": {"type": "string"}}},
+    extras={"openai": {"type": "apply_patch"}},
+)
+UPDATE = {"type": "update_file", "path": "f", "diff": "@@\n-a\n+b\n"}
+PATCH_CALL = {
+    "type": "apply_patch_call",
+    "id": "apc_1",
+    "call_id": "call_1",
+    "status": "completed",
+    "operation": UPDATE,
+}
+
+
+def test_a_tool_of_the_providers_is_declared_by_its_type_and_called_by_items_of_its_own() -> None:
+    sent = body(Message.user("Hi"), tools=[PATCHER], tool_choice=ToolChoice("required", ("patcher",)))
+    assert sent["tools"] == [{"type": "apply_patch"}] and sent["tool_choice"] == {"type": "apply_patch"}
+    allowed = body(Message.user("Hi"), tools=[PATCHER, *SPECS], tool_choice=ToolChoice("auto", ("patcher",)))
+    assert allowed["tool_choice"]["tools"] == [{"type": "apply_patch"}]
+    answer = CODEC.response({"output": [PATCH_CALL], "status": "completed"}, Request([], [PATCHER]))
+    (call,) = answer.message.calls
+    assert (call.name, call.id, answer.stop_reason) == ("patcher", "call_1", "tool_calls")
+    assert call.arguments == "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch"
+    output = {"type": "apply_patch_call_output", "call_id": "call_1", "status": "completed", "output": "ok"}
+    assert going_on(answer) == [PATCH_CALL, output]
+    unstored = {name: value for name, value in PATCH_CALL.items() if name != "id"}
+    assert [item for item in going_on(answer, store=False) if item["type"] == "apply_patch_call"] == [
+        unstored
+    ]
+    failed = Message("tool", [ResultPart(call, ToolResult((Text("no"),), is_error=True))])
+    assert items(answer.message, failed)[-1]["status"] == "failed"
+    # Another provider, and Chat Completions of the same, are offered a function.
+    for codec in (OpenAIResponsesCodec("xai"), OpenAIChatCodec()):
+        (tool,) = codec.request(Request([], [PATCHER]), model="m", stream=False)["tools"]
+        assert tool["type"] == "function"
+
+
+@pytest.mark.parametrize(
+    ("operation", "status", "text"),
+    [
+        (
+            {"type": "create_file", "path": "n", "diff": "+x"},
+            "completed",
+            "*** Add File: n\n+x\n*** End Patch",
+        ),
+        ({"type": "delete_file", "path": "n"}, "completed", "*** Delete File: n\n*** End Patch"),
+        # Cut off: a patch without its end, which the tool refuses.
+        ({**UPDATE, "diff": "@@\n-a"}, "in_progress", "*** Update File: f\n@@\n-a"),
+    ],
+)
+def test_operations_of_native_patches(operation: dict[str, Any], status: str, text: str) -> None:
+    answer = answered({**PATCH_CALL, "operation": operation, "status": status})
+    assert answer.message.calls[0].arguments == f"*** Begin Patch\n{text}"
+
+
+@pytest.mark.parametrize(
+    "operation", [None, "x", {}, {"type": "update_file", "path": "f\n*** Delete File: g"}]
+)
+def test_operations_that_are_none_are_no_patches(operation: Any) -> None:
+    (call,) = answered({**PATCH_CALL, "operation": operation}).message.calls
+    assert not str(call.arguments).startswith("***")
+
+
 SERVER_SIDE = [
     {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}},
     {"type": "code_interpreter_call", "id": "ci_1", "code": "1", "outputs": None, "status": "completed"},

@@ -153,6 +153,24 @@ def test_calls_of_free_text_stream() -> None:
     assert response.message.calls[0].arguments == "SELECT 1"
 
 
+def test_native_calls_stream_once_they_are_whole() -> None:
+    item = {"type": "apply_patch_call", "id": "apc_1", "call_id": "call_1", "status": "in_progress"}
+    operation = {"type": "update_file", "path": "f", "diff": "@@\n-a\n+b"}
+    whole_item = {**item, "status": "completed", "operation": operation}
+    patch = "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch"
+    chunks, response = stream(
+        added({**item, "operation": {**operation, "diff": ""}}),
+        {"type": "response.apply_patch_call_operation_diff.delta", "item_id": "apc_1", "delta": "@@"},
+        done(whole_item),
+        ended(),
+    )
+    assert outline(chunks) == {0: ("apply_patch", "call_1", patch, True)}
+    (told,) = response.message.calls
+    assert told.arguments == patch and told.extras["openai_responses"]["operation"] == operation
+    _, cut = stream(added({**item, "operation": operation}), ended())
+    assert not str(cut.message.calls[0].arguments).endswith("End Patch")
+
+
 def test_names_are_mapped_back() -> None:
     request = Request([], [ToolSpec("mcp:f", "", {"type": "object"})])
     name = CODEC.request(request, model="m", stream=True)["tools"][0]["name"]
@@ -293,11 +311,11 @@ scalars = st.none() | st.booleans() | st.integers(-2, 3) | words | st.just(float
 KEYS = [
     "type", "id", "call_id", "role", "name", "arguments", "input", "content", "summary", "text", "refusal", "result",
     "status", "error", "message", "logprobs", "token", "logprob", "top_logprobs", "annotations", "usage", "output",
-    "input_tokens", "input_tokens_details", "incomplete_details", "reason", "encrypted_content", "caller", "object",
+    "input_tokens", "input_tokens_details", "incomplete_details", "reason", "encrypted_content", "caller", "object", "operation",
 ]  # fmt: skip
 KINDS = [
-    "message", "reasoning", "function_call", "custom_tool_call", "image_generation_call", "web_search_call",
-    "output_text", "refusal", "summary_text", "reasoning_text",
+    "message", "reasoning", "function_call", "custom_tool_call", "apply_patch_call", "image_generation_call",
+    "web_search_call", "output_text", "refusal", "summary_text", "reasoning_text",
 ]  # fmt: skip
 values = st.recursive(
     scalars,

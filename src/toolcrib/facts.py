@@ -43,7 +43,9 @@ class ListedFacts:
         deferred: The tool is not listed to a model; it can be called by name.
         extras: Keys for the declaration of the tool, by provider, as they are:
             `{"anthropic": {"cache_control": {"type": "ephemeral"}}}`. A tool with one parameter, a text, that is
-            declared with `{"openai": {"type": "custom"}}` takes that text as the model writes it, without JSON.
+            declared with `{"openai": {"type": "custom"}}` takes that text as the model writes it, without JSON. A
+            type of the provider's own, such as `{"anthropic": {"type": "memory_20250818", "name": "memory"}}`,
+            declares the provider's tool in place of description and schema; other providers get a plain function.
     """
 
     title: str = ""

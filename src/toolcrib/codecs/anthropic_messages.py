@@ -16,7 +16,7 @@ from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_messages
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
 from toolcrib.codecs.strictness import strictness
-from toolcrib.codecs.tool_names import our_names, wire_names
+from toolcrib.codecs.tool_names import declared_names, our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item, with_extras
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Message, Reasoning, Request, Response
@@ -73,7 +73,7 @@ class AnthropicMessagesCodec:
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v1/messages`."""
-        names = wire_names(request)
+        names = wire_names(request, declared_names(request, self.provider))
         writer = _Writer(self.provider, names)
         head, steps = system_and_steps(request.messages, IDS)
         system = [block for message in head for block in writer.blocks(message.parts)]
@@ -97,11 +97,11 @@ class AnthropicMessagesCodec:
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
-        return read_response(body, self.provider, our_names(request))
+        return read_response(body, self.provider, our_names(request, declared_names(request, self.provider)))
 
     def decoder(self, request: Request | None = None) -> MessagesDecoder:
         """A fresh decoder for one streamed answer."""
-        return MessagesDecoder(self.provider, our_names(request))
+        return MessagesDecoder(self.provider, our_names(request, declared_names(request, self.provider)))
 
     def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
         """The error that a body describes."""
@@ -140,6 +140,10 @@ class AnthropicMessagesCodec:
 
     def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
         own = dict(spec.extras.get(self.provider, {}))
+        if (
+            own.get("type", "custom") != "custom"
+        ):  # a tool of Anthropic's, whose description and schema it knows
+            return {"name": names.get(spec.name, spec.name), **own}
         dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
         tool = {
             "name": names.get(spec.name, spec.name),

@@ -126,7 +126,14 @@ class OpenAIChatCodec:
         if not tools or (choice.mode == "none" and "none" not in taken):
             return {}
         body: dict[str, Any] = {"tools": [self._tool(spec, names) for spec in tools]}
-        refs = [{"type": "function", "function": {"name": names.get(name, name)}} for name in wanted]
+        kinds = {spec.name: tool["type"] for spec, tool in zip(tools, body["tools"], strict=True)}
+        refs = [
+            {
+                "type": kinds.get(name, "function"),
+                kinds.get(name, "function"): {"name": names.get(name, name)},
+            }
+            for name in wanted
+        ]
         word = self.server.required if choice.mode == "required" else choice.mode
         if one:
             body["tool_choice"] = refs[0]
@@ -141,6 +148,12 @@ class OpenAIChatCodec:
 
     def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
         own = as_dict(dict(spec.extras.get(self.provider, {})))
+        if own.get("type") == "custom":
+            return _custom(spec, names.get(spec.name, spec.name), own)
+        if (
+            own.get("type", "function") != "function"
+        ):  # a tool of the provider's that this format does not have
+            own = {}
         dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
         function: dict[str, Any] = {
             "name": names.get(spec.name, spec.name),
@@ -152,6 +165,20 @@ class OpenAIChatCodec:
         function |= {name: value for name, value in own.items() if name in IN_FUNCTION}
         beside = {name: value for name, value in own.items() if name not in {*IN_FUNCTION, "function"}}
         return {"type": "function", "function": {**function, **as_dict(own.get("function"))}, **beside}
+
+
+def _custom(spec: ToolSpec, name: str, own: dict[str, Any]) -> dict[str, Any]:
+    """The declaration of a tool that takes free text, whose extras are written as Responses has them, or as here."""
+    custom: dict[str, Any] = {"name": name, "description": spec.description}
+    format = as_dict(own.get("format"))
+    if format.get("type") == "grammar" and "grammar" not in format:
+        format = {
+            "type": "grammar",
+            "grammar": {key: value for key, value in format.items() if key != "type"},
+        }
+    if format:
+        custom["format"] = format
+    return {"type": "custom", "custom": {**custom, **as_dict(own.get("custom"))}}
 
 
 class _Writer:

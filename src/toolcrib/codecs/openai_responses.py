@@ -19,6 +19,7 @@ from toolcrib.codecs.openai_responses_input import (
     leading_instructions,
     with_results_of_before,
 )
+from toolcrib.codecs.openai_responses_native import PLAIN_TYPES, is_native, native_names
 from toolcrib.codecs.openai_responses_stream import ResponsesDecoder
 from toolcrib.codecs.pairing import CONTINUES, IdRule, arrange
 from toolcrib.codecs.strictness import strictness
@@ -88,7 +89,8 @@ class OpenAIResponsesCodec:
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /responses`."""
-        own, names = own_extras(request, self.provider), wire_names(request)
+        own = own_extras(request, self.provider)
+        names = wire_names(request, native_names(request, self.provider))
         body: dict[str, Any] = {"model": model, **self._input(request, own, names)}
         body |= self._tools(request, own, names)
         if request.max_tokens is not None:
@@ -107,11 +109,11 @@ class OpenAIResponsesCodec:
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
-        return read_response(body, self.provider, our_names(request))
+        return read_response(body, self.provider, our_names(request, native_names(request, self.provider)))
 
     def decoder(self, request: Request | None = None) -> ResponsesDecoder:
         """A fresh decoder for one streamed answer."""
-        return ResponsesDecoder(self.provider, our_names(request))
+        return ResponsesDecoder(self.provider, our_names(request, native_names(request, self.provider)))
 
     def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
         """The error that a body describes."""
@@ -147,7 +149,7 @@ class OpenAIResponsesCodec:
             return {}
         body: dict[str, Any] = {"tools": tools} if tools else {}
         kinds = {spec.name: tool["type"] for spec, tool in zip(specs, tools, strict=True)}
-        refs = [{"type": kinds.get(name, "function"), "name": names.get(name, name)} for name in choice.names]
+        refs = [_reference(kinds.get(name, "function"), names.get(name, name)) for name in choice.names]
         if choice.mode == "none" or not refs:
             if choice.mode != "auto":
                 body["tool_choice"] = choice.mode
@@ -164,6 +166,8 @@ class OpenAIResponsesCodec:
     def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
         """A tool's declaration. `strict` is always sent, because its default differs between clients and servers."""
         own = dict(spec.extras.get(self.provider, {}))
+        if is_native(own):  # the provider knows its name, description and parameters
+            return own
         tool: dict[str, Any] = {
             "type": "function",
             "name": names.get(spec.name, spec.name),
@@ -176,3 +180,8 @@ class OpenAIResponsesCodec:
             if spec.tells_output and self.provider == "openai":
                 tool["output_schema"] = spec.output_schema
         return {**tool, **own}
+
+
+def _reference(kind: str, name: str) -> dict[str, Any]:
+    """How a choice names a tool."""
+    return {"type": kind, "name": name} if kind in PLAIN_TYPES else {"type": kind}

@@ -12,6 +12,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_answer import read_error, stated_cost
+from toolcrib.codecs.openai_responses_native import NATIVE, call_name
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_str, compact, dicts
 from toolcrib.content import Image, Text
@@ -27,7 +28,11 @@ from toolcrib.messages import (
 )
 
 # The arguments' field of each kind of call that the application runs.
-CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    **{kind: native.field for kind, native in NATIVE.items()},
+}
 # Each kind of text in an item: the item's list that holds it, and the field of the text in its block.
 TEXTS = {
     "output_text": ("content", "text"),
@@ -144,15 +149,12 @@ def _message(item: dict[str, Any], provider: str) -> list[MessagePart]:
 
 
 def _call(item: dict[str, Any], kind: str, provider: str, names: dict[str, str]) -> ToolCall:
-    field, name = CALLS[kind], as_str(item.get("name"))
-    kept = {
-        key: value
-        for key, value in item.items()
-        if key not in ("call_id", "name", field) and value is not None
-    }
+    name = call_name(item)
+    ours = ("call_id", "name", *([CALLS[kind]] if kind not in NATIVE else []))
+    kept = {key: value for key, value in item.items() if key not in ours and value is not None}
     if kind == "function_call":
         kept.pop("type", None)
-    raw = item.get(field)
+    raw = item.get(CALLS[kind]) if kind not in NATIVE else NATIVE[kind].text(item)
     arguments = raw if isinstance(raw, str | dict) else "" if raw is None else compact(raw)
     return ToolCall(
         names.get(name, name),

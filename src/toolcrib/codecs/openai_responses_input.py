@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
+from toolcrib.codecs.openai_responses_native import NATIVE, output_of
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep
 from toolcrib.codecs.wire_json import (
     arguments_object,
@@ -21,7 +22,7 @@ from toolcrib.codecs.wire_json import (
 from toolcrib.content import File, Image, Json, Media, Text
 from toolcrib.messages import Message, MessagePart, Opaque, Reasoning, ResultPart
 
-OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+OUTPUTS = {kind: f"{kind}_output" for kind in CALLS}
 # What a result repeats of its call, so that it finds its way back to the code that made the call.
 REPEATED = ("caller", "namespace")
 EMPTY_ITEM: dict[str, Any] = {"role": "user", "content": EMPTY_TURN}
@@ -99,10 +100,15 @@ class InputWriter:
         parts = answer.result.parts
         blocks = self._blocks(parts)
         plain = all(block.keys() == {"type", "text"} for block in blocks)
+        kind = self._kind(answer.call)
         return {
-            "type": OUTPUTS[self._kind(answer.call)],
+            "type": OUTPUTS[kind],
             "call_id": answer.id,
-            "output": answer.text if plain else blocks,
+            **(
+                output_of(answer.text, is_error=answer.is_error)
+                if kind in NATIVE
+                else {"output": answer.text if plain else blocks}
+            ),
             **repeated,
             **own_extras(answer.result, self._provider),
         }
@@ -197,6 +203,8 @@ class InputWriter:
         kind = self._kind(call)
         kept = own_extras(call, self._key)
         own = {name: value for name, value in kept.items() if self._stored or name not in ("id", "status")}
+        if kind in NATIVE:
+            return {**own, "type": kind, "call_id": answer.id, "status": "completed"}
         return {
             **own,
             "type": kind,

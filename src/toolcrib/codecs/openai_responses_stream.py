@@ -21,6 +21,7 @@ from toolcrib.codecs.openai_responses_answer import (
     texts_of,
     to_response,
 )
+from toolcrib.codecs.openai_responses_native import NATIVE, call_name
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, dicts, joined
@@ -122,6 +123,8 @@ class _Slot:
         if self.kind not in CALLS:
             return texts_of(self.item)
         field = CALLS[self.kind]
+        if self.kind in NATIVE:  # what it asks for is read as a text once it is whole
+            return [((field, 0), NATIVE[self.kind].text(self.item) if self.done else "")]
         value = self.item.get(field)
         text = value if isinstance(value, str) else compact(value) if value is not None else ""
         return [((field, 0), text)]
@@ -256,7 +259,7 @@ class ResponsesDecoder:
 
     def _announce(self, slot: _Slot) -> list[Chunk]:
         """The first chunk of a call, once its name is known."""
-        name = as_str(slot.item.get("name"))
+        name = call_name(slot.item)
         if slot.kind not in CALLS or slot.number >= 0 or not (name or slot.done):
             return []
         slot.number = len(self._calls)

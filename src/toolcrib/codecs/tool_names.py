@@ -14,13 +14,21 @@ LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
 ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def wire_names(request: Request | None) -> dict[str, str]:
+def declared_names(request: Request | None, provider: str) -> dict[str, str]:
+    """Maps our names to the names that the extras of tools declare to a provider, whose own tools have fixed names."""
+    own = {spec.name: spec.extras.get(provider, {}) for spec in (request.tools if request else ())}
+    return {name: extras["name"] for name, extras in own.items() if isinstance(extras.get("name"), str)}
+
+
+def wire_names(request: Request | None, declared: Mapping[str, str] | None = None) -> dict[str, str]:
     """Maps our names to wire names, for those names of a request that cannot be sent as they are; mostly empty.
 
-    The map does not depend on the order of the names, and no two names share a wire name.
+    `declared` are names that tools must have on the wire. The map does not depend on the order of the names, and no
+    two names share a wire name.
     """
     if request is None:
         return {}
+    fixed = dict(declared or {})
     names = {spec.name for spec in request.tools}
     for message in request.messages:
         for part in message.parts:
@@ -28,11 +36,10 @@ def wire_names(request: Request | None) -> dict[str, str]:
                 names.add(part.name)
             elif isinstance(part, ResultPart):
                 names.add(part.call.name)
-    illegal = sorted(name for name in names if not LEGAL.match(name))
-    if not illegal:
-        return {}
-    taken = names.difference(illegal)
-    mapped: dict[str, str] = {}
+    claimed = set(fixed.values())
+    illegal = sorted(name for name in names.difference(fixed) if not LEGAL.match(name) or name in claimed)
+    mapped = {name: wire for name, wire in fixed.items() if name != wire}
+    taken = names.difference(illegal) | claimed
     for name in illegal:
         salt = 0
         while (wire := _candidate(name, salt)) in taken:
@@ -42,9 +49,9 @@ def wire_names(request: Request | None) -> dict[str, str]:
     return mapped
 
 
-def our_names(request: Request | None) -> dict[str, str]:
+def our_names(request: Request | None, declared: Mapping[str, str] | None = None) -> dict[str, str]:
     """Maps wire names to our names: the inverse of `wire_names`."""
-    return inverse(wire_names(request))
+    return inverse(wire_names(request, declared))
 
 
 def inverse(names: Mapping[str, str]) -> dict[str, str]:

@@ -69,7 +69,7 @@ def decode_with_care(
 
 def _free_text_parameter(definition: Definition) -> str:
     """The one parameter of a tool that is declared to a provider as taking free text; "" for any other tool."""
-    if not any(own.get("type") == "custom" for own in definition.facts.extras.values()):
+    if not any(own.get("type", "function") != "function" for own in definition.facts.extras.values()):
         return ""
     properties: dict[str, Any] = definition.params.schema.get("properties", {})
     names = [name for name, schema in properties.items() if schema.get("type") == "string"]

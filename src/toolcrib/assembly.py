@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.options import Deps, ToolboxOptions
     from toolcrib.toolbox.policy import Policy
     from toolcrib.tools import Workspace
-    from toolcrib.tools.builtin import Patches
     from toolcrib.tools.memory.opening import Stores
 
 __all__ = ["Assembly", "all_tools", "assemble", "default_tools"]
 
 BUILT_IN = "built-in"
+PATCHES = {"always": True, "never": False, "by_model": None}
 
 
 def default_tools(
@@ -77,7 +77,8 @@ def all_tools(
         sandbox=sandbox,
         level=level,
         shell_kind=chosen.shell.kind,
-        patches=_patches(chosen.edits.patches, model),
+        model=model,
+        patches=PATCHES[chosen.edits.patches],
         refuse_broken_syntax=chosen.edits.broken_syntax == "refuse",
     )
     if memory is not None:
@@ -96,15 +97,6 @@ def all_tools(
 
         tools.append(SkillTool(folders))
     return list(_held_to(policy, [tool for tool in tools if chosen.switch(tool.facts.name)]))
-
-
-def _patches(mode: str, model: str) -> Patches | None:
-    """The form of `apply_patch` that a model is given; None where it is given `edit_file`."""
-    from toolcrib.tools.apply_patch import prefers_patches
-
-    if mode == "never" or (mode == "by_model" and not prefers_patches(model)):
-        return None
-    return "freeform" if model.startswith("openai:") else "json"
 
 
 def _held_to(policy: Policy | str | None, tools: list[Tool[Any, Any]]) -> list[Tool[Any, Any]]:

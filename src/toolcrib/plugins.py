@@ -1,8 +1,7 @@
 """Tools from other code: those that a person names as `module:attribute`, and those of installed packages.
 
 To import a module is to run it. A module is imported here only if a person named it, or if its package is
-installed and declares an entry point of the group "toolcrib.tools". No module is imported because it lies in a
-folder.
+installed and declares an entry point of the group "toolcrib.tools". `plugin_files.py` imports files of folders.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from toolcrib.toolset import ToolFactory, ToolLike, Toolset, filtered, is_tool, 
 __all__ = [
     "Plugin",
     "PluginError",
+    "import_failure",
     "installed_plugins",
     "is_tool",
     "load_named",
@@ -122,7 +122,7 @@ def installed_plugins() -> list[Plugin]:
         except KeyboardInterrupt:
             raise
         except BaseException as problem:  # an imported package may raise anything
-            plugins.append(Plugin(source, problem=_import_failure(problem)))
+            plugins.append(Plugin(source, problem=import_failure(problem)))
     return plugins
 
 
@@ -202,9 +202,9 @@ def _imported(module: str, reference: str) -> ModuleType:
                 f"{reference}: no module is named {problem.name!r}. Run from the folder that holds it, "
                 "install it, or add its folder to PYTHONPATH"
             ) from problem
-        raise PluginError(f"{reference}: {_import_failure(problem)}") from problem
+        raise PluginError(f"{reference}: {import_failure(problem)}") from problem
     except BaseException as problem:  # also a sys.exit() at the top of a script
-        raise PluginError(f"{reference}: {_import_failure(problem)}") from problem
+        raise PluginError(f"{reference}: {import_failure(problem)}") from problem
 
 
 def _attribute(value: Any, name: str, reference: str) -> Any:
@@ -217,7 +217,7 @@ def _attribute(value: Any, name: str, reference: str) -> Any:
         raise PluginError(f"{reference}: {owner} has no attribute {name!r}{hint}") from None
 
 
-def _import_failure(problem: BaseException) -> str:
+def import_failure(problem: BaseException) -> str:
     """What went wrong during an import, with the line of the imported code that failed."""
     ours = os.path.dirname(__file__)  # noqa: PTH120 - frames hold strings
     frames = [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies
+from toolcrib.cli.folder_tools import folder_plugins, skill_folders
 from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
 from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
@@ -51,12 +52,14 @@ def load_assembly(
     quiet_logging()
     if isinstance(workspace, Path) and not workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {workspace}")
-    joined = settings_in_workspace(workspace if isinstance(workspace, Path) else workspace.root.path)
-    builtin = built_in_tools(joined, workspace, sandbox, wanted)
+    folder = workspace if isinstance(workspace, Path) else workspace.root.path
+    joined = settings_in_workspace(folder)
+    builtin = built_in_tools(joined, workspace, sandbox, wanted, skill_folders(folder))
     off = set(joined.settings.plugins.off)
     try:
         with stdout_reserved():
             plugins = installed_plugins() if joined.settings.plugins.installed else []
+            plugins += folder_plugins(joined.settings, folder)
             assembly = assemble(
                 builtin, named=references, plugins=[plugin.without(off) for plugin in plugins]
             )

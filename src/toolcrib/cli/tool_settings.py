@@ -103,9 +103,13 @@ def say_not_used(path: str, why: str, workspace: str | Path) -> None:
 
 
 def built_in_tools(
-    joined: JoinedSettings, workspace: Path | Workspace, sandbox: Sandbox | None, wanted: ToolsWanted
+    joined: JoinedSettings,
+    workspace: Path | Workspace,
+    sandbox: Sandbox | None,
+    wanted: ToolsWanted,
+    skills: Iterable[Path],
 ) -> list[ToolLike]:
-    """The built-in tools of a command, with the user's memory and skills."""
+    """The built-in tools of a command, with the user's memory and folders of skills."""
     from toolcrib.assembly import all_tools
 
     folder = workspace if isinstance(workspace, Path) else workspace.root.path
@@ -116,7 +120,7 @@ def built_in_tools(
         model=wanted.model,
         asks=wanted.asks,
         memory=lambda: memory_of(folder),
-        skills=skill_folders(folder),
+        skills=skills,
     )
 
 
@@ -127,8 +131,3 @@ def memory_of(workspace: str | Path) -> MemoryStore:
     folder = state_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return MemoryStore(folder / "memory.db", user=getpass.getuser(), project=os.path.realpath(workspace))
-
-
-def skill_folders(workspace: str | Path) -> Iterable[Path]:
-    """The folders of skills that count."""
-    return [config_folder() / "skills"]

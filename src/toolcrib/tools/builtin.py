@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.tool import Tool
 from toolcrib.tools.delete_file import DeleteFile
-from toolcrib.tools.edit_file import EditFile
+from toolcrib.tools.edit_tools import edit_tools
 from toolcrib.tools.glob import GlobFiles
 from toolcrib.tools.grep import Grep
 from toolcrib.tools.list_dir import ListDir
 from toolcrib.tools.move_file import MoveFile
-from toolcrib.tools.multi_edit import MultiEdit
 from toolcrib.tools.process import Process
 from toolcrib.tools.process_list import ProcessList
 from toolcrib.tools.process_write import ProcessWrite
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolcrib.net import NetGuard
 
 SEARCH = (ListDir, GlobFiles, Grep)
-Patches = Literal["json", "freeform"]
+FREEFORM = re.compile(r"openai:gpt-(?:[5-9]|\d\d)")  # models that OpenAI's grammar of patches guides
 
 
 def workspace_tools(
@@ -38,7 +38,8 @@ def workspace_tools(
     sandbox: Sandbox | None = None,
     level: Level | None = None,
     shell_kind: ShellKind = "bash",
-    patches: Patches | None = None,
+    model: str = "",
+    patches: bool | None = None,
     refuse_broken_syntax: bool = False,
 ) -> list[Tool[Any, Any]]:
     """All built-in tools that need nothing but a workspace, which they share and cannot leave.
@@ -48,8 +49,8 @@ def workspace_tools(
     `fetch` is included and reaches the same hosts. `workspace.level` can be changed later. Raises ValueError
     when both `sandbox` and `level` are given.
 
-    With `patches`, `apply_patch` takes the place of `edit_file` and `multi_edit`: "json", or "freeform" for models that
-    OpenAI's grammar guides. The other options are those of `shell_of_kind` and `EditFile`.
+    `model` is the name of the model, such as "openai:gpt-5.1"; by it, or by `patches`, `apply_patch` takes the place of
+    `edit_file` and `multi_edit`. The other options are those of `shell_of_kind` and `EditFile`.
 
     >>> tools = [tool.facts.name for tool in workspace_tools(Workspace("."))]
     >>> " ".join(tools[:6])
@@ -61,7 +62,19 @@ def workspace_tools(
         raise ValueError("give a sandbox, which was made for a level, or a level, not both")
     if sandbox is not None or level is not None:
         workspace.level = level if sandbox is None else sandbox.level
-    tools = _file_tools(workspace, patches, refuse_broken_syntax)
+    freeform = FREEFORM.match(model) is not None
+    edits = edit_tools(
+        workspace, model, freeform=freeform, patches=patches, refuse_broken_syntax=refuse_broken_syntax
+    )
+    search = (make(workspace) for make in SEARCH)
+    tools = [
+        ReadFile(workspace),
+        WriteFile(workspace),
+        *edits,
+        DeleteFile(workspace),
+        MoveFile(workspace),
+        *search,
+    ]
     if _guard_at(workspace.level) is not None and find_spec("httpx2") is not None:
         from toolcrib.tools.fetch import Fetch
 
@@ -69,21 +82,6 @@ def workspace_tools(
     shell = shell_of_kind(shell_kind, workspace, sandbox=sandbox)
     background = (Process(workspace), ProcessWrite(workspace), ProcessList())
     return [*tools, shell, *background, Python(workspace, sandbox=sandbox)]
-
-
-def _file_tools(
-    workspace: Workspace, patches: Patches | None, refuse_broken_syntax: bool
-) -> list[Tool[Any, Any]]:
-    edits: list[Tool[Any, Any]]
-    if patches is None:
-        edits = [make(workspace, refuse_broken_syntax=refuse_broken_syntax) for make in (EditFile, MultiEdit)]
-    else:
-        from toolcrib.tools.apply_patch import ApplyPatch, FreeformApplyPatch
-
-        edits = [(FreeformApplyPatch if patches == "freeform" else ApplyPatch)(workspace)]
-    places = (DeleteFile(workspace), MoveFile(workspace))
-    search = (make(workspace) for make in SEARCH)
-    return [ReadFile(workspace), WriteFile(workspace), *edits, *places, *search]
 
 
 @lru_cache(16)

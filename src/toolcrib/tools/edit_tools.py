@@ -33,11 +33,19 @@ def prefers_patches(model: str) -> bool:
     return next((trained for name, trained in MODELS if name.search(model.lower())), False)
 
 
-def edit_tools(backend: Backend, model: str, *, freeform: bool = False) -> list[Tool[Any, Any]]:
+def edit_tools(
+    backend: Backend,
+    model: str,
+    *,
+    freeform: bool = False,
+    patches: bool | None = None,
+    refuse_broken_syntax: bool = False,
+) -> list[Tool[Any, Any]]:
     """The tools with which a model changes parts of files: `apply_patch`, or `edit_file` and `multi_edit`.
 
     `freeform` is for OpenAI's Responses and GPT-5 or later: the patch is written without JSON, held to its grammar.
+    `patches` decides where it is given, and not the model; `refuse_broken_syntax` is that of `EditFile`.
     """
-    if prefers_patches(model):
+    if prefers_patches(model) if patches is None else patches:
         return [FreeformApplyPatch(backend) if freeform else ApplyPatch(backend)]
-    return [EditFile(backend), MultiEdit(backend)]
+    return [make(backend, refuse_broken_syntax=refuse_broken_syntax) for make in (EditFile, MultiEdit)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -483,6 +484,30 @@ async def test_a_message_reaches_a_running_agent_at_its_next_turn() -> None:
     )
 
 
+def test_tasks_are_reached_from_other_event_loops_and_end_with_their_toolbox() -> None:
+    begun = threading.Event()
+
+    @tool(effect=Effect.READ, secrets=())
+    async def wait() -> str:
+        """Wait for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    given = Delegate(Agent(Scripted([calling(("wait", {}))]), [wait], autonomy="full"), "It helps.")
+    box = Toolbox(delegation_tools({"helper": given}), autonomy="full")
+    box.call_sync(*task(background=True))
+    assert begun.wait(10)
+
+    async def elsewhere() -> str:
+        looked = await box.call("task_check", {"task_id": "helper-1", "timeout": 0})
+        await box.aclose()
+        return looked.text
+
+    assert asyncio.run(elsewhere()).startswith("Task helper-1 is running")
+    assert (box.sink.parents, len(box._runs.owned)) == ({}, 0)
+
+
 async def test_only_so_many_tasks_run_at_one_time() -> None:
     calls = [task(background=True)] * 9
     script = [calling(("hang", {"path": "a"}))]
@@ -506,7 +531,8 @@ def test_a_run_that_is_cancelled_at_any_moment_leaves_nothing_behind(
         tools = delegation_tools({"low": Delegate(low, "Looks.")}, rows=True)
 
         def leads(request: Request) -> Any:
-            return calling(*[task("low", background=each) for each in background])
+            rows = ("task_rows", {"agent": "low", "task": "Look.", "rows": ["a", "b", "c"], "at_once": 2})
+            return calling(*[task("low", background=each) for each in background], rows)
 
         lead = Agent(Scripted(leads), tools, autonomy="full", max_turns=5)
         agent = manager(

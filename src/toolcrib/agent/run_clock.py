@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from toolcrib.agent.unreachable import Unreachable
+
 __all__ = ["RunClock"]
 
 
@@ -18,7 +20,7 @@ class RunClock:
     def __init__(self, seconds: float, end: Callable[[], None]) -> None:
         self.seconds = seconds
         self.over = False
-        self._end = end
+        self._end = Unreachable(end)  # it leads to the run, and so to a model
         self._left = seconds
         self._pauses = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -56,4 +58,4 @@ class RunClock:
 
     def _ring(self) -> None:
         self._timer, self.over = None, True
-        self._end()
+        self._end.value()

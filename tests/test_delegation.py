@@ -224,7 +224,9 @@ def next_turn(request: Request) -> dict[str, Any]:
     ],
 )
 async def test_tasks_are_handed_on_only_so_deep(agents: int, given: Any, words: str) -> None:
-    assert (await nested_managers(agents, **given).run("go")).text == words
+    agent = nested_managers(agents, **given)
+    assert (await agent.run("go")).text == words
+    assert agent.toolbox.sink.parents == {}
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -243,6 +245,24 @@ async def test_no_agent_is_handed_a_task_that_it_waits_for(background: bool) -> 
 
 def lambda_free(text: str) -> dict[str, Any]:
     return saying(f"told {text}")
+
+
+async def test_tasks_for_agents_that_only_read_are_worked_on_at_the_same_time() -> None:
+    at_work, most = 0, 0
+
+    async def says(request: Request) -> Any:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0.001)
+        at_work -= 1
+        return saying("ok")
+
+    for tools, together in (([look], 2), ([save], 1)):
+        most = 0
+        given = Delegate(Agent(Scripted(says), tools, autonomy="full"), "It helps.")
+        await manager({"helper": given, "other": helper()}, calling(task(), task())).run("go")
+        assert most == together
 
 
 # -- its time

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import partial
@@ -39,6 +40,10 @@ from toolcrib.toolbox import Toolbox
 from toolcrib.toolset import AnyTool
 
 PAGES = Path(__file__).parent
+sys.path.insert(0, str(PAGES))  # the tests load this file by its path
+
+from promises import promise_table, promises  # noqa: E402
+
 LABELS = {
     "tool_choice": "choice of tools",
     "parallel_switch": "parallel calls, on or off",
@@ -425,6 +430,8 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "providers/others.md": {"supported": lambda: supported("openai_chat", provider="deepseek")},
 }
 """Of each page, what stands between which marks."""
+for page in {promise.page for promise in promises()}:
+    TABLES.setdefault(page, {})["promises"] = partial(promise_table, page)
 
 
 def filled(page: str) -> str:

@@ -117,6 +117,9 @@ async def test_a_cancelled_turn_can_be_undone(root: Path) -> None:
     assert (root / "a").read_text() == "first"
 
 
+@pytest.mark.promise(
+    "undo.md", "does not end the run: a `Notice` says so, and `covers` says it of every path"
+)
 async def test_a_checkpoint_that_cannot_be_taken_ends_no_run_and_is_said(root: Path) -> None:
     (root.parent / "store").write_text("a file in place of the folder")
     kept = checkpoints(root)

@@ -166,6 +166,7 @@ NO_ANSWERS: dict[str, tuple[Any, ErrorCode]] = {
 }
 
 
+@pytest.mark.promise("policy.md", "No answer is a no.")
 @pytest.mark.parametrize(("approver", "code"), NO_ANSWERS.values(), ids=NO_ANSWERS)
 async def test_what_is_no_yes_is_a_no(approver: Any, code: ErrorCode) -> None:
     result = await Toolbox([save], approver=approver).call("save", {"text": "x"})
@@ -267,6 +268,7 @@ def test_answers_from_several_threads_run_once() -> None:
     assert ran == [str(turn) for turn in range(20)]
 
 
+@pytest.mark.promise("security.md", "A call that was denied is not run on a resume or a retry either.")
 async def test_no_then_yes_does_not_run() -> None:
     box = Toolbox([save])
     prepared = await pending_of(box, text="x")
@@ -275,6 +277,7 @@ async def test_no_then_yes_does_not_run() -> None:
     assert ran == []
 
 
+@pytest.mark.promise("security.md", "A call that was denied is not run on a resume or a retry either.")
 async def test_what_was_denied_stays_denied_when_it_is_saved_and_resumed() -> None:
     box = Toolbox([save])
     prepared = await pending_of(box, text="x")
@@ -385,6 +388,7 @@ async def test_an_approval_that_expired_before_the_call_was_run_does_not_count()
 # -- limits
 
 
+@pytest.mark.promise("policy.md", "If two calls run side by side, one of them gets the last place.")
 async def test_the_last_place_is_taken_once() -> None:
     box = Toolbox([save], autonomy="full", limits=RateLimits([Limit(1, seconds=60), Limit(1)]))
     results = await asyncio.gather(*(box.call("save", {"text": str(n)}) for n in range(20)))
@@ -392,6 +396,7 @@ async def test_the_last_place_is_taken_once() -> None:
     assert len(ran) == 1
 
 
+@pytest.mark.promise("policy.md", "If two calls run side by side, one of them gets the last place.")
 def test_the_last_place_is_taken_once_by_threads() -> None:
     limits = RateLimits([Limit(100, seconds=60)])
     taken: list[str] = []
@@ -409,6 +414,7 @@ def test_the_last_place_is_taken_once_by_threads() -> None:
     assert taken.count("") == 100
 
 
+@pytest.mark.promise("policy.md", "Calls that were refused, denied, invalid or not recorded do not count.")
 async def test_what_was_not_run_counts_for_no_limit() -> None:
     answers = [Answer(Verdict.NO), None, Answer(Verdict.YES)]
 
@@ -424,6 +430,7 @@ async def test_what_was_not_run_counts_for_no_limit() -> None:
     assert ran == ["x"]
 
 
+@pytest.mark.promise("policy.md", "Calls made by a tool count for the run of that tool.")
 async def test_what_a_tool_calls_counts_to_its_run() -> None:
     from toolcrib import Context
 

@@ -127,6 +127,7 @@ COVERED = {
 }
 
 
+@pytest.mark.promise("policy.md", 'What is remembered by "always" is `scope`')
 @pytest.mark.parametrize("scope", COVERED)
 async def test_always_is_said_of_something(scope: Scope) -> None:
     first, others = COVERED[scope]
@@ -160,6 +161,7 @@ BELOW_SRC = {
 }  # fmt: skip
 
 
+@pytest.mark.promise("policy.md", 'What is remembered by "always" is `scope`')
 async def test_always_may_be_said_of_the_files_below_a_folder() -> None:
     for path, folder in OFFERED.items():
         person = Person(verdict=Verdict.NO)
@@ -287,6 +289,7 @@ async def test_always_for_a_command_holds_with_another_timeout_and_with_its_defa
     assert len(person.asked) == 2
 
 
+@pytest.mark.promise("policy.md", 'What is remembered by "always" is `scope`')
 async def test_a_prefix_is_offered_only_where_it_is_safe() -> None:
     person = Person(verdict=Verdict.ALWAYS, scope=Scope.PREFIX)
     box = box_of(person)
@@ -299,6 +302,7 @@ async def test_a_prefix_is_offered_only_where_it_is_safe() -> None:
     assert len(person.asked) == 3
 
 
+@pytest.mark.promise("policy.md", "For how long is `lasting`")
 async def test_always_ends_with_its_run_unless_it_is_said_to_last(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path / "approvals.json")
     for lasting, asked_again in ((Lasting.RUN, True), (Lasting.PROJECT, False), (Lasting.USER, False)):
@@ -338,6 +342,7 @@ async def test_an_approval_expires_and_can_be_revoked(tmp_path: Path) -> None:
     assert len(person.asked) == before + 1
 
 
+@pytest.mark.promise("policy.md", "A tool whose description or schema changed is another tool.")
 async def test_a_tool_that_changed_is_another_tool(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path / "a.json")
     person = Person(verdict=Verdict.ALWAYS, lasting=Lasting.USER, scope=Scope.TOOL)
@@ -387,6 +392,7 @@ async def test_a_person_may_approve_other_arguments() -> None:
     assert not result.is_error
 
 
+@pytest.mark.promise("policy.md", "They are validated and decided on anew")
 async def test_other_arguments_are_validated_and_decided_on() -> None:
     from toolcrib.rules import read_rules
 
@@ -419,6 +425,7 @@ def login(user: str, password: str, note: str = "") -> str:
     return f"hello {user}"
 
 
+@pytest.mark.promise("policy.md", "without secrets and without what stands under the name of a credential")
 async def test_what_a_person_wrote_in_confidence_is_not_told_to_the_model() -> None:
     async def store(question: Question) -> Answer:
         mine = {"user": "bob", "password": "pppppp", "note": "x" * 1_990 + "S3CRETVALUE" * 9}
@@ -469,6 +476,7 @@ def overwriting(target: Path) -> Any:
     return overwrite
 
 
+@pytest.mark.promise("policy.md", "What is shown is the exact thing")
 async def test_a_person_sees_what_would_change(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
@@ -479,6 +487,10 @@ async def test_a_person_sees_what_would_change(tmp_path: Path) -> None:
     assert "old" not in json.dumps([question.arguments for question in person.asked])
 
 
+@pytest.mark.promise(
+    "policy.md", "if what it rests on changed while the person thought, they are asked again"
+)
+@pytest.mark.promise("security.md", "An approval is of the exact thing")
 async def test_what_changed_meanwhile_is_asked_again(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
@@ -519,6 +531,7 @@ async def test_an_answer_from_elsewhere_is_checked_too(tmp_path: Path) -> None:
     assert target.read_text() == "changed"
 
 
+@pytest.mark.promise("policy.md", "Nothing is read or changed before.")
 async def test_nothing_is_read_for_a_call_that_is_denied(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     read: list[str] = []
@@ -632,6 +645,7 @@ TestApproving.settings = examples(25, stateful_step_count=15)
 # -- questions that are put elsewhere
 
 
+@pytest.mark.promise("security.md", "it is looked at again after the wait, also in another process")
 async def test_a_question_answered_in_another_process_rests_on_what_was_shown(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     for meanwhile, code in (("old", None), ("changed", ErrorCode.TOOL_CHANGED)):
@@ -650,6 +664,7 @@ async def test_a_question_answered_in_another_process_rests_on_what_was_shown(tm
         assert target.read_text() == ("new" if code is None else meanwhile)
 
 
+@pytest.mark.promise("policy.md", "what was denied stays denied wherever it is stored")
 @pytest.mark.parametrize(
     ("answer", "code", "files"),
     [
@@ -713,6 +728,7 @@ async def test_a_person_sees_where_a_path_leads(tmp_path: Path) -> None:
     assert "leads to" not in person.asked[-1].preview
 
 
+@pytest.mark.promise("security.md", "The model can neither approve nor see what a person was shown.")
 @pytest.mark.parametrize("there", [True, False])
 async def test_a_rejected_call_tells_the_model_nothing(tmp_path: Path, there: bool) -> None:
     """What a question showed of the world, the model does not learn from a no."""

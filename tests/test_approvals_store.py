@@ -54,6 +54,7 @@ def go(child: subprocess.Popen[str]) -> None:
     child.stdin.flush()
 
 
+@pytest.mark.promise("policy.md", "Several processes may use that file at once.")
 def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     children = [adder(path, name, 25) for name in "abc"]
@@ -64,6 +65,10 @@ def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     assert {item.id for item in ApprovalStore(path).all()} == {f"{n}{i}" for n in "abc" for i in range(25)}
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Stored approvals are whole. No lock stays: locks are the kernel's, and end with the process.",
+)
 def test_a_killed_process_leaves_no_lock_and_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     store = ApprovalStore(path)
@@ -92,6 +97,12 @@ def test_revoking_while_others_add_keeps_both(tmp_path: Path) -> None:
     assert {item.id for item in store.all()} == {f"new{number}" for number in range(20)}
 
 
+@pytest.mark.promise(
+    "policy.md", "What has expired stays so when the clock is set back, as far as the file remembers."
+)
+@pytest.mark.promise(
+    "faults.md", "An approval lasts no longer than it was meant to when the clock is set back."
+)
 @pytest.mark.parametrize("anew", [True, False], ids=["another process", "the same process"])
 def test_what_has_expired_does_not_live_again_when_the_clock_is_set_back(anew: bool, tmp_path: Path) -> None:
     now = [1500.0]
@@ -106,6 +117,9 @@ def test_what_has_expired_does_not_live_again_when_the_clock_is_set_back(anew: b
     assert [item.id for item in seen.all()] == ["for ever"]
 
 
+@pytest.mark.promise(
+    "faults.md", "An approval lasts no longer than it was meant to when the clock is set back."
+)
 async def test_what_was_approved_for_a_run_lasts_no_longer_when_the_clock_is_set_back() -> None:
     now, asked = [1500.0], []
 

@@ -14,6 +14,11 @@ from toolcrib.rules import ApprovalStore
 from toolcrib.tools import Shell, Workspace
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    'A yes or an "always" to `bash run.sh`, `make deploy` or `npm run build` holds for what '
+    "stands in the script",
+)
 @pytest.mark.parametrize("lasting", [Lasting.RUN, Lasting.PROJECT, Lasting.USER])
 async def test_an_always_for_a_script_holds_for_what_was_in_it(tmp_path: Path, lasting: Lasting) -> None:
     ws = tmp_path / "ws"

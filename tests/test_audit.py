@@ -39,6 +39,7 @@ def lines(log: AuditLog) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.path.read_text().splitlines()]
 
 
+@pytest.mark.promise("security.md", "What happened can be shown")
 async def test_every_call_leaves_its_lines(tmp_path: Path) -> None:
     log = AuditLog(tmp_path / "audit.jsonl", key=KEY, actor="bob", clock=lambda: 1000.0)
     box = Toolbox([save], approver=yes, audit=log)
@@ -113,6 +114,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.promise("security.md", "changes to it show")
 @pytest.mark.parametrize(("change", "line"), TAMPERED.values(), ids=TAMPERED)
 def test_what_was_done_to_a_log_shows(change: Any, line: int) -> None:
     log = written()
@@ -139,6 +141,7 @@ def test_the_key_of_today_does_not_seal_yesterday() -> None:
     assert not verify([forged.sealed({"value": number}) for number in range(3)], KEY).ok
 
 
+@pytest.mark.promise("security.md", "changes to it show")
 @given(st.binary(min_size=1, max_size=3), st.integers(0, 10_000))
 @examples(200)
 def test_any_change_of_bytes_shows(put: bytes, at: int) -> None:
@@ -177,6 +180,9 @@ async def test_or_goes_on_loudly_where_that_was_chosen(tmp_path: Path) -> None:
     assert "unrecorded" in said[0]
 
 
+@pytest.mark.promise(
+    "faults.md", "A call that the audit log cannot note is not run, and the log does not claim it."
+)
 async def test_a_full_disk_stops_the_call_and_leaves_the_log_whole(tmp_path: Path) -> None:
     import resource
 

@@ -98,6 +98,7 @@ def test_a_writer_that_is_killed_leaves_neither_a_lock_nor_a_broken_chain(tmp_pa
     assert len([item for item in records(path) if item["event"] == "after"]) == 5
 
 
+@pytest.mark.promise("faults.md", "The audit log verifies, and has the line of every call that ran.")
 def test_what_was_said_to_be_written_is_written(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     child = writer(path, "killed", 100_000)

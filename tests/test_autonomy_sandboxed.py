@@ -123,6 +123,11 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "a command that names a file outside which it would write, one that the checkpoint does "
+    "not cover, or one that may hold secrets; one that is given a secret",
+)
 @each(("command", "supervised", "sandboxed"), COMMANDS)
 async def test_commands(folder: Path, command: str, supervised: str, sandboxed: str) -> None:
     covers = all_but("build")
@@ -152,6 +157,7 @@ TOOLS = [
 ]
 
 
+@pytest.mark.promise("policy.md", "on a file that the checkpoint covers")
 @each(("name", "arguments", "expected"), TOOLS)
 async def test_tools(folder: Path, name: str, arguments: dict[str, Any], expected: str) -> None:
     box = box_of(folder, "sandboxed")
@@ -184,12 +190,14 @@ RULES = [
 ]
 
 
+@pytest.mark.promise("policy.md", "what a rule asks about or denies, and `otherwise`")
 @each(("rule", "command", "expected"), RULES)
 async def test_rules_count_as_ever(folder: Path, rule: str, command: str, expected: str) -> None:
     box = box_of(folder, "sandboxed", rules=f"[[rule]]\n{rule}")
     assert await decided(box, all_but(), "shell", command=command) == expected
 
 
+@pytest.mark.promise("policy.md", "what a rule asks about or denies, and `otherwise`")
 async def test_otherwise_counts_as_ever(folder: Path) -> None:
     for word, expected in (("ask", "asks"), ("deny", "denied")):
         box = box_of(folder, "sandboxed", rules=f'otherwise = "{word}"')
@@ -235,6 +243,7 @@ def test_the_levels_are_ordered(effect: Effect, accesses: list[Access] | None, c
     assert order == sorted(order, key=[Verb.DENY, Verb.ASK, Verb.ALLOW].index)
 
 
+@pytest.mark.promise("security.md", "what runs unasked is confined and can be undone")
 @given(st.sampled_from([Effect.WRITE, Effect.DESTRUCTIVE]), ACCESSES, COVERS)
 def test_what_runs_unasked_is_confined_and_covered(
     effect: Effect, accesses: list[Access], covers: Any
@@ -253,6 +262,7 @@ def test_what_runs_unasked_is_confined_and_covered(
             assert covers(str(Path("/w", access.target))) is None
 
 
+@pytest.mark.promise("policy.md", "The lowest counts of the option, your rules and a trusted project's")
 def test_the_lowest_level_counts_everywhere() -> None:
     for words, lowest in [
         (("full", "sandboxed"), "sandboxed"),
@@ -308,6 +318,14 @@ class Vanishing(Bubblewrap):
         super().check_available()
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "A command that was let run for its sandbox is not run if the sandbox is gone when it starts.",
+)
+@pytest.mark.promise(
+    "security.md",
+    "A call that no checkpoint precedes asks; a command whose sandbox is gone when it starts is not run.",
+)
 async def test_a_sandbox_that_disappears_in_mid_run_leaves_the_command_unrun(folder: Path) -> None:
     asked: list[Any] = []
     tools = default_tools(folder, sandbox=Vanishing(str(folder)))
@@ -325,6 +343,10 @@ async def test_a_sandbox_that_disappears_in_mid_run_leaves_the_command_unrun(fol
     assert (folder / "first").exists() and not (folder / "second").exists()
 
 
+@pytest.mark.promise(
+    "security.md",
+    "A call that no checkpoint precedes asks; a command whose sandbox is gone when it starts is not run.",
+)
 async def test_a_checkpoint_that_is_gone_is_asked_about(folder: Path) -> None:
     asked: list[Any] = []
     box = box_of(folder, "sandboxed")

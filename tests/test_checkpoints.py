@@ -51,7 +51,7 @@ def state(root: Path) -> dict[str, object]:
             if path.is_symlink():
                 found[str(path.relative_to(root))] = ("link", str(path.readlink()))
             elif stat.S_ISREG(status.st_mode):
-                found[str(path.relative_to(root))] = ("file", mode, path.read_bytes())
+                found[str(path.relative_to(root))] = ("file", mode, path.read_bytes(), status.st_uid)
             else:
                 found[str(path.relative_to(root))] = (stat.S_IFMT(status.st_mode), mode)
     return found
@@ -125,8 +125,15 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "no UTF-8": lambda root: (root / os.fsdecode(b"\xff\xfe.txt")).unlink(),
     "everything": everything_gone,
 }
+if hasattr(os, "geteuid") and os.geteuid() == 0:
+    DAMAGE["an owner"] = lambda root: os.chown(root / "a.txt", 54322, 54322)
 
 
+@pytest.mark.promise(
+    "undo.md", "files with content, mode and owner; links, as links; folders, also empty ones; any name"
+)
+@pytest.mark.promise("undo.md", "Whatever a run did to the files of its folder can be taken back")
+@pytest.mark.promise("security.md", "What a run did to the files of its folder can be taken back")
 @each("damage", DAMAGE.values(), DAMAGE.keys())
 def test_an_undo_puts_back_what_was_and_a_redo_what_the_run_did(
     tmp_path: Path, damage: Callable[[Path], object]
@@ -164,6 +171,7 @@ def test_without_a_checkpoint_after_a_run_everything_since_counts_as_the_runs(tm
     assert state(root) == before
 
 
+@pytest.mark.promise("undo.md", "An undo keeps it and names it")
 def test_what_a_person_changed_stays_and_is_named(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     kept = checkpoints(root)
@@ -183,6 +191,7 @@ def test_what_a_person_changed_stays_and_is_named(tmp_path: Path) -> None:
     assert undone.kept.keys() == {"a.txt", "new", "new/own"}
 
 
+@pytest.mark.promise("undo.md", "A file that the run changed again after you goes back to what you left.")
 def test_a_file_that_run_and_person_changed_in_turns_goes_back_to_the_persons_last_words(
     tmp_path: Path,
 ) -> None:
@@ -200,6 +209,7 @@ def test_a_file_that_run_and_person_changed_in_turns_goes_back_to_the_persons_la
     assert "a.txt" in undone.kept
 
 
+@pytest.mark.promise("undo.md", "before an undo the present state is stored, and `--redo` brings it back")
 def test_undo_goes_back_run_by_run_and_redo_forth(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     states = [state(root)]
@@ -224,6 +234,8 @@ def test_undo_goes_back_run_by_run_and_redo_forth(tmp_path: Path) -> None:
         checkpoints(root).redo()
 
 
+@pytest.mark.promise("undo.md", "Paths in the folder that are not covered are listed with each undo.")
+@pytest.mark.promise("security.md", "what they do not is listed")
 def test_what_is_not_covered_is_said_and_left_alone(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     (root / ".gitignore").write_text("*.log\n/build/\n")
@@ -268,6 +280,7 @@ def test_what_is_not_covered_is_said_and_left_alone(tmp_path: Path) -> None:
     assert not (root / "node_modules").exists()
 
 
+@pytest.mark.promise("undo.md", "a run cannot take files out by writing a `.gitignore`")
 def test_a_new_ignore_file_takes_nothing_from_what_is_covered(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     before = state(root)
@@ -297,6 +310,10 @@ def test_what_was_ignored_once_is_not_removed_when_it_is_covered_later(tmp_path:
     assert "build" in undone.kept
 
 
+@pytest.mark.promise(
+    "undo.md",
+    "What stands in the way of a file and is too large to be stored is renamed, never removed.",
+)
 def test_what_cannot_be_saved_is_set_aside_not_lost(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     kept = checkpoints(root, CheckpointLimits(file_bytes=200_000))
@@ -313,6 +330,7 @@ def test_what_cannot_be_saved_is_set_aside_not_lost(tmp_path: Path) -> None:
     assert "could not be saved" in undone.kept["new"]
 
 
+@pytest.mark.promise("undo.md", "In a private folder of yours")
 def test_the_store_lies_outside_and_belongs_to_its_user_alone(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     with pytest.raises(CheckpointError, match="outside of the workspace"):
@@ -374,6 +392,7 @@ def test_a_history_that_was_cut_off_is_read_to_its_last_whole_line(tmp_path: Pat
     assert [one.id for one in checkpoints(root).list()] == [1, 2]
 
 
+@pytest.mark.promise("undo.md", "An undo is refused while calls of a run are at work in the folder.")
 def test_an_undo_is_refused_while_calls_are_at_work(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     working = checkpoints(root)
@@ -445,6 +464,7 @@ def test_rights_that_a_command_took_away_do_not_stop_an_undo(name: str) -> None:
     as_nobody(work)
 
 
+@pytest.mark.promise("undo.md", "sockets, pipes and devices")
 def test_a_hostile_tree_is_neither_left_nor_waited_for(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     (root / "loop").symlink_to(".")

@@ -59,6 +59,10 @@ def by_the_run(root: Path) -> None:
     (root / "empty").rmdir()
 
 
+@pytest.mark.promise(
+    "undo.md", "An undo that was interrupted is finished by the next use of the checkpoints."
+)
+@pytest.mark.promise("undo.md", "A file is replaced in one step, so that a crash leaves it old or new.")
 @pytest.mark.parametrize("changes", [by_the_run, folder_to_file, everything_gone])
 @pytest.mark.parametrize("way", ["undo", "redo"])
 def test_an_undo_that_is_killed_leaves_old_or_new_and_is_finished(

@@ -112,6 +112,7 @@ def check(folder: Folder, done: Restoration, before: State, target: State, perso
         assert after[new] == before[path]
 
 
+@pytest.mark.promise("undo.md", "An undo keeps it and names it")
 @given(st.lists(STEPS, min_size=3, max_size=12))
 @examples(100)
 def test_no_interleaving_loses_what_a_person_did(

@@ -46,6 +46,7 @@ def approvals(*arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.promise("policy.md", "For how long is `lasting`")
 @pytest.mark.parametrize(
     ("answer", "here", "there"), [("a", False, False), ("a project", True, False), ("a user 7d", True, True)]
 )
@@ -72,6 +73,12 @@ def test_what_lasts_is_listed_and_taken_back(folder: Path) -> None:
     assert "rejected" in asked(folder / "here", "no, leave it")
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Nothing in the folder that is worked on is taken as an approval, and nothing there is a "
+    "rule until you say so.",
+)
+@pytest.mark.promise("security.md", "The model can neither approve nor see what a person was shown.")
 def test_what_is_written_to_a_project_approves_nothing(folder: Path) -> None:
     """An approval that lies in the folder, wherever a tool could have put it, is none."""
     asked(folder / "here", "a user")

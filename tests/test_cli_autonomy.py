@@ -69,6 +69,7 @@ WRITE = ("write_file", {"path": "src/b.py", "content": "print(2)\n"})
 CODE = ("shell", {"command": "perl -e 'open(F, \">made\") or die' && rm src/a.py"})
 
 
+@pytest.mark.promise("security.md", "what runs unasked is confined and can be undone")
 def test_what_is_confined_runs_unasked_and_can_be_undone(folder: Folder) -> None:
     ran = folder.run([WRITE, CODE, ("shell", {"command": "cat /etc/hostname | tee out.txt"})])
     assert ran.first_line.startswith("autonomy sandboxed (the default); ")
@@ -118,6 +119,12 @@ SUPERVISED = [
 ]
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "`sandboxed` is `supervised` where its promise cannot be kept, and the first line of a "
+    "run says so and why",
+)
+@pytest.mark.promise("security.md", "`sandboxed` is `supervised`, and the first line of a run says so")
 @each(("options", "why"), SUPERVISED)
 def test_where_it_cannot_be_kept_it_is_supervised_and_says_so(
     tmp_path_factory: Any, options: tuple[str, ...], why: str

@@ -90,6 +90,7 @@ def test_a_host_can_be_named_in_a_call(ws: Path) -> None:
 # -- what is said at the start
 
 
+@pytest.mark.promise("sandbox.md", "When a run begins, it says what is weak, missing or switched off")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -115,6 +116,11 @@ def test_where_all_holds_it_is_said_in_a_word(ws: Path) -> None:
     assert "; sandbox: bubblewrap, workspace_write, network off; " in line
 
 
+@pytest.mark.promise("sandbox.md", "When a run begins, it says what is weak, missing or switched off")
+@pytest.mark.promise(
+    "security.md",
+    "Commands are confined by the kernel where a sandbox works, and toolcrib says where none does.",
+)
 def test_a_sandbox_that_is_weak_or_missing_says_so(ws: Path) -> None:
     backend("landlock")
     (weak,) = warnings(Landlock(ws))
@@ -128,6 +134,7 @@ def test_a_sandbox_that_is_weak_or_missing_says_so(ws: Path) -> None:
 # -- a refusal, at a terminal
 
 
+@pytest.mark.promise("sandbox.md", "The message for a person names the option that allows it in every run")
 def test_the_person_is_offered_what_the_sandbox_refused(ws: Path) -> None:
     backend("bubblewrap")
     run = Pty(ws, "run", "x", "-m", "scripted:reads.yaml", "--autonomy", "supervised", columns=200)
@@ -148,6 +155,9 @@ def test_the_person_is_offered_what_the_sandbox_refused(ws: Path) -> None:
 # -- the level in force, and the tools
 
 
+@pytest.mark.promise(
+    "sandbox.md", "commands change nothing, and the tools that write files are neither offered nor run"
+)
 def test_a_read_only_level_hides_the_tools_that_write_and_runs_none_of_them(ws: Path) -> None:
     box = Toolbox(builtin=default_tools(ws, level=Level.of("read_only")), autonomy="full")
     names = {spec.name for spec in box.run_sync(box.tool_list()).specs}
@@ -157,6 +167,9 @@ def test_a_read_only_level_hides_the_tools_that_write_and_runs_none_of_them(ws: 
     assert not (ws / "made").exists()
 
 
+@pytest.mark.promise(
+    "sandbox.md", "Calls follow it from the next call on, and the list of tools from the next turn on"
+)
 def test_the_tools_follow_the_level_from_turn_to_turn(ws: Path) -> None:
     workspace = Workspace(ws)
     box = Toolbox(workspace_tools(workspace), autonomy="full")
@@ -173,6 +186,9 @@ def test_the_tools_follow_the_level_from_turn_to_turn(ws: Path) -> None:
     assert made == [f"by-a-{who}-in-{turn}" for who in ("command", "tool") for turn in (1, 3)]
 
 
+@pytest.mark.promise(
+    "sandbox.md", "Calls follow it from the next call on, and the list of tools from the next turn on"
+)
 def test_a_call_that_was_prepared_before_the_level_fell_does_not_write(ws: Path) -> None:
     workspace = Workspace(ws)
     workspace.level = Level.of("read_only")

@@ -56,6 +56,8 @@ def files(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
 
 
+@pytest.mark.promise("undo.md", "Whatever a run did to the files of its folder can be taken back")
+@pytest.mark.promise("security.md", "What a run did to the files of its folder can be taken back")
 def test_a_run_is_undone_and_redone(home: Home) -> None:
     before = files(home.root)
     said = home.run()
@@ -79,6 +81,8 @@ def test_a_run_is_undone_and_redone(home: Home) -> None:
     assert files(home.root) == {"a.txt": "two\n", "keep.txt": "keep\n"}
 
 
+@pytest.mark.promise("undo.md", "what commands, their children and background processes did")
+@pytest.mark.promise("security.md", "also what commands and background processes did")
 def test_what_background_processes_did_is_undone(home: Home) -> None:
     before = files(home.root)
     said = home.run(script="background")

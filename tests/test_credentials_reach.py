@@ -69,6 +69,7 @@ async def yes(question: Any) -> Answer:
     return Answer(Verdict.YES)
 
 
+@pytest.mark.promise("security.md", "No tool and no context can reach them")
 @pytest.mark.parametrize("kind", ["async", "sync", "class-like"])
 async def test_no_context_leads_to_the_key_of_a_model(kind: str) -> None:
     ways: list[list[str]] = []
@@ -138,6 +139,7 @@ async def test_no_context_leads_to_the_key_of_an_agent_that_is_a_tool(kind: str)
     assert ways == [[], []]
 
 
+@pytest.mark.promise("security.md", "No tool and no context can reach them")
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no shell tool")
 async def test_no_child_process_inherits_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = (

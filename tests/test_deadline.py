@@ -35,6 +35,10 @@ def box_of(*fns: Any, effect: Effect = READ, **named: Any) -> Toolbox:
 # -- async tools
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Every call has a deadline (ten minutes unless you say otherwise), and exactly one result.",
+)
 async def test_an_async_tool_is_really_stopped() -> None:
     stopped: list[str] = []
 
@@ -158,6 +162,10 @@ async def test_the_closest_timeout_holds(of_box: float, of_tool: Any, of_call: A
     assert f"{expected} seconds" in result.text
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Every call has a deadline (ten minutes unless you say otherwise), and exactly one result.",
+)
 def test_ten_minutes_are_the_default() -> None:
     assert Toolbox().timeout == 600.0
 
@@ -200,6 +208,10 @@ async def test_a_thread_that_returns_when_told_keeps_its_answer(release: threadi
     assert (await box_of(polite).call("polite", {}, timeout=SHORT)).text == "half of it"
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A tool that does not stop is answered as `outcome_unknown`; what it holds stays locked until it ends.",
+)
 async def test_a_thread_that_will_not_stop_is_of_unknown_outcome(release: threading.Event) -> None:
     def deaf() -> str:
         release.wait(20)
@@ -219,6 +231,10 @@ async def test_a_sync_generator_is_stopped_between_its_steps(release: threading.
     assert (await box_of(steps).call("steps", {}, timeout=SHORT)).code == "timed_out"
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A tool that does not stop is answered as `outcome_unknown`; what it holds stays locked until it ends.",
+)
 async def test_what_a_straggler_holds_stays_locked_until_it_ends(release: threading.Event) -> None:
     ran: list[str] = []
 

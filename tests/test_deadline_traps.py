@@ -73,6 +73,7 @@ def test_what_a_straggler_holds_is_locked_for_other_loops_too(release: threading
     assert "was not run" in result.text
 
 
+@pytest.mark.promise("faults.md", "A call that waited for a thread in vain is never run later.")
 async def test_a_call_that_waited_for_a_worker_in_vain_is_never_run(release: threading.Event) -> None:
     """Its result says that nothing was run, so nothing may run afterwards."""
     ran: list[str] = []
@@ -149,6 +150,9 @@ print(said == str(child))
 """
 
 
+@pytest.mark.promise(
+    "faults.md", "A forked process has threads of its own, and does not wait for those of its parent."
+)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_has_threads_of_its_own() -> None:
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30)

@@ -55,6 +55,7 @@ def box_of(folder: Path, policy: RulePolicy) -> Toolbox:
     return Toolbox(default_tools(folder, sandbox=Bubblewrap(str(folder))), policy=policy)
 
 
+@pytest.mark.promise("policy.md", "`reason` is also what the model reads when the rule denies")
 @each(("name", "arguments"), CALLS)
 async def test_the_reason_of_a_rule_reaches_the_model(
     folder: Path, name: str, arguments: dict[str, Any]

@@ -108,6 +108,12 @@ READS = {
 HIDDEN = ("secrets", "conf/prod.key", ".env", "app/sub/.env")
 
 
+@pytest.mark.promise("sandbox.md", "It also enforces rules that deny paths.")
+@pytest.mark.promise(
+    "policy.md",
+    "they are hidden if they may not be read, and read-only if they may not be written or deleted",
+)
+@pytest.mark.promise("security.md", "A command does not reach what a deny rule about paths means")
 @pytest.mark.parametrize("way", READS)
 def test_no_command_reads_what_is_denied(way: str, root: Path) -> None:
     made = backend("bubblewrap")
@@ -141,6 +147,12 @@ CHANGES = {
 }
 
 
+@pytest.mark.promise("policy.md", "What may not be read cannot be changed by a command either.")
+@pytest.mark.promise(
+    "policy.md",
+    "they are hidden if they may not be read, and read-only if they may not be written or deleted",
+)
+@pytest.mark.promise("security.md", "A command does not reach what a deny rule about paths means")
 @pytest.mark.parametrize("way", CHANGES)
 def test_no_command_changes_what_is_denied(way: str, root: Path) -> None:
     made = backend("bubblewrap")
@@ -178,6 +190,11 @@ def test_folders_that_were_opened_are_held_to_rules_too(root: Path, tmp_path: Pa
     assert (out / "kept/a").read_text() == f"{SECRET} of a" and (out / "free").read_text() == "new\n"
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    'A refusal says "hidden from commands by a rule", whether the path exists or not, and '
+    "nobody is asked to allow it",
+)
 def test_what_is_hidden_is_told_and_never_offered(root: Path) -> None:
     asked: list[Question] = []
 
@@ -222,12 +239,14 @@ WITH_CONDITIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("policy.md", "All conditions count as for any call")
 @pytest.mark.parametrize(("what", "rules", "seen"), WITH_CONDITIONS, ids=[row[0] for row in WITH_CONDITIONS])
 def test_conditions_of_rules_count(what: str, rules: str, seen: set[str], root: Path) -> None:
     said = sh(box_of(root, rules, backend("bubblewrap")(root)), "for f in con*/p*; do cat $f; done")
     assert {name for name in ("conf/pub.key", "conf/prod.key") if f"{SECRET} of {name}" in said} == seen, said
 
 
+@pytest.mark.promise("policy.md", "All conditions count as for any call")
 def test_a_rule_about_a_tainted_run_counts_once_it_is_tainted(root: Path) -> None:
     @tool(effect=Effect.READ, secrets=(), open_world=True)
     def page() -> str:
@@ -251,6 +270,7 @@ def test_a_command_that_another_tool_runs_is_held_too(root: Path) -> None:
     assert SECRET not in box.call_sync("outer", {}).text
 
 
+@pytest.mark.promise("policy.md", "Patterns are looked up when the command starts")
 def test_what_a_command_makes_is_its_own_until_it_ends(root: Path) -> None:
     box = box_of(root, SECRETS, backend("bubblewrap")(root))
     make = (
@@ -260,6 +280,7 @@ def test_what_a_command_makes_is_its_own_until_it_ends(root: Path) -> None:
     assert "mine" not in sh(box, python("print(open('n/.en' + 'v').read())"))
 
 
+@pytest.mark.promise("policy.md", "are other files, which the rule does not match")
 def test_a_second_hard_link_is_a_name_of_its_own(root: Path) -> None:
     """What docs/policy.md says: nobody can see what else a file is called."""
     os.link(root / "conf/prod.key", root / "other")
@@ -268,6 +289,11 @@ def test_a_second_hard_link_is_a_name_of_its_own(root: Path) -> None:
     )
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    'A refusal says "hidden from commands by a rule", whether the path exists or not, and '
+    "nobody is asked to allow it",
+)
 def test_no_folder_can_be_made_to_look_as_if_nothing_were_there(root: Path) -> None:
     rules = deny("conf/**", 'except = { path = "conf/pub.key" }')
     box = box_of(root, rules, backend("bubblewrap")(root))
@@ -275,6 +301,7 @@ def test_no_folder_can_be_made_to_look_as_if_nothing_were_there(root: Path) -> N
     assert SECRET not in sh(box, READS["one file"])
 
 
+@pytest.mark.promise("policy.md", "links on the way to a denied path are restored after the command")
 def test_a_link_on_the_way_cannot_be_led_elsewhere(root: Path) -> None:
     box = box_of(root, deny("folder/key"), backend("bubblewrap")(root))
     sh(box, "rm fol*; ln -s app folder")
@@ -282,6 +309,7 @@ def test_a_link_on_the_way_cannot_be_led_elsewhere(root: Path) -> None:
     assert SECRET not in sh(box, READS["a program"])
 
 
+@pytest.mark.promise("policy.md", "A folder that cannot be listed is hidden as a whole.")
 def test_a_folder_that_was_closed_before_is_hidden(root: Path) -> None:
     box = box_of(root, deny("app/**/.env"), backend("bubblewrap")(root))
     sh(box, "chmod 0 app/sub")
@@ -309,6 +337,7 @@ async def kind(box: Toolbox, command: str) -> str:
     return (await box.prepare(ToolCall("shell", {"command": command}))).kind
 
 
+@pytest.mark.promise("policy.md", "Then no question is needed about files that a command does not name")
 @pytest.mark.parametrize(
     ("sandbox", "autonomy", "command", "expected"),
     [
@@ -351,6 +380,10 @@ async def test_what_was_decided_for_one_sandbox_is_not_run_without_it(root: Path
     assert SECRET not in (await box.execute(prepared)).text
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "With more, a person is asked, with `full` too, and without a person the command is refused.",
+)
 def test_too_many_places_are_asked_about_or_refused(root: Path) -> None:
     for number in range(MAX_DENIED + 1):
         (root / f"{number}.pem").write_text(SECRET)
@@ -428,6 +461,15 @@ def test_full_names_and_opened_folders_are_looked_at_too(root: Path, tmp_path: P
     assert around == ({".env", str(other / "x/.env")}, set(), "")
 
 
+@pytest.mark.promise("policy.md", "In system folders that commands see, absolute patterns are hidden")
+@pytest.mark.parametrize("pattern", ["/etc/hosts", "/etc/host*"])
+def test_a_file_of_the_system_is_hidden_by_its_absolute_name(root: Path, pattern: str) -> None:
+    made = backend("bubblewrap")
+    reads = python("print(open('/etc/ho' + 'sts').read())")
+    assert "localhost" in sh(box_of(root, deny("conf"), made(root)), reads)
+    assert "localhost" not in sh(box_of(root, deny(pattern), made(root)), reads)
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [(deny("conf", 'reach = "delete"'), "deleting"), (deny("up"), "around the workspace")],
@@ -437,6 +479,7 @@ def test_what_no_place_can_say_is_said(rules: str, words: str, root: Path) -> No
     assert words in places(rules, root)[2]
 
 
+@pytest.mark.promise("policy.md", "Patterns are looked up when the command starts")
 def test_a_change_shows_at_once(root: Path) -> None:
     policy = read_rules(deny("**/.env")).policy("full")
     asked = policy.denied_paths(
@@ -486,6 +529,7 @@ def test_the_places_are_what_the_rules_mean(patterns: list[str], but: list[str],
 # Other back ends, as far as they can be tried here.
 
 
+@pytest.mark.promise("sandbox.md", "Landlock can only grant rights")
 def test_landlock_hides_from_what_only_reads_and_says_so(root: Path) -> None:
     made = backend("landlock")
     assert (

@@ -250,6 +250,11 @@ async def test_an_answer_that_begins_again_voids_what_came() -> None:
     assert [result.text for message in outcome.messages for result in message.results] == ["saw sea"]
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Every call that was shown of a void answer ends on a status board, and what was started "
+    "early of it is stopped.",
+)
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize(
     "rest",

@@ -254,6 +254,9 @@ def test_a_board_keeps_calls_apart() -> None:
 # -- listeners
 
 
+@pytest.mark.promise(
+    "faults.md", "A subscriber that raises, whatever it raises, is told further events, and delays nobody."
+)
 @pytest.mark.parametrize("kind", [RuntimeError, SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 async def test_a_slow_or_broken_subscriber_never_delays_or_breaks_a_call(
     kind: type[BaseException], caplog: pytest.LogCaptureFixture

@@ -112,6 +112,10 @@ def attempts(run: Callable[[], Any], spares: list[int]) -> dict[str, Any]:
     return {"first": first, "results": results, "left": left, "last": run()}
 
 
+@pytest.mark.promise(
+    "faults.md",
+    'A command that cannot be started leaves no descriptor open, and the result says "Too many open files".',
+)
 @pytest.mark.parametrize("command", ["echo a | cat", "x=a; echo $x"], ids=["plan", "script"])
 @pytest.mark.parametrize("kind", [*BACKENDS, "none"])
 def test_a_command_that_cannot_be_started_leaves_no_descriptor(
@@ -142,6 +146,10 @@ def test_a_command_that_cannot_be_started_leaves_no_descriptor(
     assert all("Too many open files" in words for words in failures)
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A sandbox for which too few are left refuses to run the command: it never protects fewer files instead.",
+)
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_a_sandbox_is_not_made_of_too_few_descriptors(kind: str, tmp_path: Path) -> None:
     """A folder that cannot be opened would look like one that nobody may enter, and would not be protected."""
@@ -164,6 +172,10 @@ def test_a_sandbox_is_not_made_of_too_few_descriptors(kind: str, tmp_path: Path)
     assert in_fork(work) == ["Too many open files"] * 4 + ["launched"]
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A protected file that a command changed and that cannot be put back is set aside, and that is said.",
+)
 def test_a_protected_file_that_cannot_be_put_back_is_set_aside_and_said(tmp_path: Path) -> None:
     """A command changed what it may not change, and there is no room for the old content."""
     envrc, other = tmp_path / ".envrc", tmp_path / ".mcp.json"
@@ -327,6 +339,12 @@ def attempt(writer: Writer, value: str) -> str:
     return said
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Each file that toolcrib writes has its old or its new content: transcripts, the audit "
+    "log and its key, approvals, trust, secrets, files that tools edit, long outputs. It can "
+    "be written again as soon as there is room.",
+)
 @pytest.mark.parametrize("make", WRITERS)
 def test_a_full_disk_keeps_what_there_was(make: Callable[[Path], Writer], tmp_path: Path) -> None:
     def work() -> list[str]:
@@ -350,6 +368,10 @@ def test_a_full_disk_keeps_what_there_was(make: Callable[[Path], Writer], tmp_pa
     assert [path.name for path in tmp_path.glob("**/.*") if path.suffix != ".lock"] == []
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Each file that toolcrib writes has its old or its new content, and no descriptor stays open.",
+)
 @pytest.mark.parametrize("make", WRITERS)
 def test_no_descriptor_left_keeps_what_there_was(make: Callable[[Path], Writer], tmp_path: Path) -> None:
     def work() -> list[Any]:

@@ -72,6 +72,11 @@ def sandbox_of(kind: str, place: Path) -> Sandbox:
     return NoSandbox() if kind == "none" else backend(kind)(place)
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A command ends with the process that started it, also while it is being started, in "
+    "every sandbox on Linux and without one.",
+)
 @pytest.mark.parametrize("kind", [*BACKENDS, "none"])
 def test_no_command_survives_the_process_that_was_starting_it(kind: str, tmp_path: Path) -> None:
     sandbox, tag = sandbox_of(kind, tmp_path), secrets.token_hex(8)
@@ -141,6 +146,13 @@ def edits_until_killed(place: Path) -> None:
         )
 
 
+@pytest.mark.promise("faults.md", "The audit log verifies, and has the line of every call that ran.")
+@pytest.mark.promise("faults.md", "An edited file has its old or its new content.")
+@pytest.mark.promise(
+    "faults.md",
+    "A transcript is readable up to its last whole line. A result in it is true; a call "
+    "without one is answered as `outcome_unknown`.",
+)
 def test_what_was_written_is_readable_and_true_whenever_the_process_is_killed(tmp_path: Path) -> None:
     chance = random.Random(11)
     unknown_results, whole_edits = 0, []

@@ -265,6 +265,10 @@ ENDS_A_RUN = {
 }  # what cannot be answered as a call's result
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Whatever code of yours raises, a run has its true outcome, and work that was done is recorded.",
+)
 @each("place, kind", [(place, kind) for place in PLACES for kind in RAISED])
 async def test_whatever_is_raised_anywhere_ends_no_run_without_its_true_outcome(
     place: str, kind: str
@@ -347,6 +351,11 @@ async def test_the_timeout_of_a_caller_holds_wherever_a_run_waits(place: str, wh
         task.cancel()
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "What a call did is recorded before the object that was made for it is closed. Closing "
+    "goes on to its end, within the grace, if the caller is cancelled meanwhile.",
+)
 async def test_what_was_made_for_a_call_is_closed_to_the_end_although_the_call_is_cancelled() -> None:
     closing, closed = asyncio.Event(), asyncio.Event()
 
@@ -371,6 +380,15 @@ async def test_what_was_made_for_a_call_is_closed_to_the_end_although_the_call_i
         await closed.wait()
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Whatever code of yours raises, a run has its true outcome, and work that was done is recorded.",
+)
+@pytest.mark.promise(
+    "faults.md",
+    "What a call did is recorded before the object that was made for it is closed. Closing "
+    "goes on to its end, within the grace, if the caller is cancelled meanwhile.",
+)
 async def test_work_that_was_done_is_recorded_although_closing_is_cancelled() -> None:
     """A bare call, without an agent: its result is in the audit and in the events, and the cancellation goes on."""
     behaviour = Behaviour("aclose", "waits")

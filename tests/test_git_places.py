@@ -192,6 +192,16 @@ def test_the_attempts_prove_something(ws: Path, tmp_path: Path, name: str) -> No
     assert mark.exists()
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "Hooks that can be executed, a `commondir` that leads to other settings, and a `.git` "
+    "that leads out of the workspace are renamed to `*.disabled`.",
+)
+@pytest.mark.promise(
+    "sandbox.md",
+    "Of a rebase that was stopped (`rebase-merge`), steps that run a program (`exec`) are taken out",
+)
+@pytest.mark.promise("sandbox.md", "only those stay that are known to run nothing and to lead nowhere")
 @pytest.mark.parametrize("kind", list(BACKENDS))
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_git_outside_runs_nothing_that_a_command_left(ws: Path, tmp_path: Path, kind: str, name: str) -> None:
@@ -251,6 +261,10 @@ def test_a_rebase_with_a_conflict_goes_on_in_the_next_command(ws: Path, kind: st
     assert git(ws / "nested", "git log --format=%s").stdout.split() == ["d", "c", "b", "a", "first"]
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "Of a rebase that was stopped (`rebase-merge`), steps that run a program (`exec`) are taken out",
+)
 @pytest.mark.parametrize("kind", list(BACKENDS))
 def test_steps_of_a_users_own_rebase_stay(ws: Path, kind: str) -> None:
     todo = ws / "nested/.git/rebase-merge/git-rebase-todo"
@@ -260,6 +274,7 @@ def test_steps_of_a_users_own_rebase_stay(ws: Path, kind: str) -> None:
     assert done.git_changes == [] and todo.read_text() == "exec make test\n"
 
 
+@pytest.mark.promise("sandbox.md", "What any repository of the workspace contained before the command stays")
 @pytest.mark.parametrize("kind", list(BACKENDS))
 def test_what_the_user_set_up_stays(ws: Path, kind: str) -> None:
     hook = ws / "nested/.git/hooks/pre-commit"
@@ -275,6 +290,7 @@ def test_what_the_user_set_up_stays(ws: Path, kind: str) -> None:
         assert (ws / folder / ".git/config").read_text() == before
 
 
+@pytest.mark.promise("sandbox.md", "The model and you are told about each removal.")
 def test_what_was_taken_out_is_named(ws: Path) -> None:
     done: Done = run(backend("bubblewrap")(ws), "git init -q m && git -C m config core.pager x", ws)
     assert done.git_changes == [
@@ -284,6 +300,7 @@ def test_what_was_taken_out_is_named(ws: Path) -> None:
     assert git(ws / "m", "git config core.bare").stdout == "false\n"
 
 
+@pytest.mark.promise("sandbox.md", "you are told afterwards if the workspace's own repository is gone")
 @pytest.mark.parametrize("kind", list(BACKENDS))
 def test_a_history_that_a_command_removed_is_told(ws: Path, kind: str) -> None:
     done = run(backend(kind)(ws), "rm -rf ./.git", ws)
@@ -372,6 +389,7 @@ def test_what_stays_says_the_same_to_git(
     assert {name for name in names if not name.startswith("user.")} <= {"core.bare"}, kept
 
 
+@pytest.mark.promise("sandbox.md", "only those stay that are known to run nothing and to lead nowhere")
 @pytest.mark.parametrize(
     ("text", "stays"),
     [
@@ -456,6 +474,11 @@ def test_a_folders_name_says_nothing_of_its_own(ws: Path) -> None:
     assert words.isprintable() and words.encode()
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "Hooks that can be executed, a `commondir` that leads to other settings, and a `.git` "
+    "that leads out of the workspace are renamed to `*.disabled`.",
+)
 def test_very_many_hooks_are_set_aside_as_a_whole(ws: Path) -> None:
     done = run(
         backend("bubblewrap")(ws),

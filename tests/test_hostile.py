@@ -52,6 +52,7 @@ class Says:
 RUBBISH: list[Any] = ["deny", "ask", "DENY", "nonsense", None, False, 0, b"allow"]
 
 
+@pytest.mark.promise("security.md", "No call runs that was not allowed.")
 @pytest.mark.parametrize("word", [Verb.ASK, Verb.DENY, *RUBBISH], ids=repr)
 @pytest.mark.parametrize("reason", ["", "because"])
 def test_only_the_word_allow_lets_a_call_run(word: Any, reason: str) -> None:

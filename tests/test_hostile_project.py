@@ -38,6 +38,7 @@ def box_in(project: Path, sandbox: Sandbox, autonomy: str = "supervised") -> Too
     return Toolbox([Shell(Workspace(project), sandbox=sandbox)], autonomy=autonomy)
 
 
+@pytest.mark.promise("shell-commands.md", "`ls` is never the project's own")
 @pytest.mark.parametrize("autonomy", ["read_only", "supervised", "full"])
 @pytest.mark.parametrize("command", HARMLESS)
 @pytest.mark.parametrize("kind", ["none", "bubblewrap", "landlock"])
@@ -52,6 +53,9 @@ def test_a_proved_command_is_no_program_of_the_projects(
     assert result.code is None and "a program of the project" not in result.text
 
 
+@pytest.mark.promise(
+    "policy.md", "A project's own checks (`pytest`, `npm test`) run unasked where a sandbox confines them."
+)
 @pytest.mark.parametrize("command", PROJECTS_OWN)
 def test_a_projects_own_checks_run_unasked_only_where_something_holds_them(
     project: Path, monkeypatch: pytest.MonkeyPatch, command: str

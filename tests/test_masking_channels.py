@@ -163,6 +163,7 @@ def listening(folder: Path, *tools: Any, **named: Any) -> Generator[Listening]:
     ear.check()
 
 
+@pytest.mark.promise("security.md", "A secret reaches the tool that declared it, and nobody else")
 @each(("name", "shape"), CASES, ids=[f"{i}-{name}" for i, (name, _) in enumerate(CASES)])
 async def test_no_channel_has_it_in_any_shape(name: str, shape: str, tmp_path: Path) -> None:
     @tool(effect=Effect.READ, secrets=())
@@ -427,6 +428,7 @@ async def test_a_number_that_is_secret_leaves_data_readable(tmp_path: Path) -> N
     assert "48151623421" not in json.dumps(result.to_dict())
 
 
+@pytest.mark.promise("security.md", "A secret reaches the tool that declared it, and nobody else")
 async def test_whole_runs_store_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     @tool(effect=Effect.READ, secrets=())
     async def leak(ctx: Context) -> str:

@@ -98,6 +98,7 @@ NO_CREDENTIALS = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("policy.md", "are hidden in what is sent, on cards and in lists of approvals")
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_no_credential_is_sent(name: str) -> None:
     message = elicitation(question({name: "hunter2", "deep": [{name: "hunter2"}]}))["message"]

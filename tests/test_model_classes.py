@@ -107,6 +107,7 @@ async def asked(model: Any, *, stream: bool) -> Any:
     return [item async for item in model.stream(REQUEST)][-1]
 
 
+@pytest.mark.promise("security.md", "a key goes to its own host alone")
 @pytest.mark.parametrize("name", CLASSES)
 async def test_a_redirect_takes_no_key_to_another_host(name: str) -> None:
     async with Peer(data=json.dumps(CLASSES[name][1]).encode()).serving() as other:

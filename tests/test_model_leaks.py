@@ -97,6 +97,7 @@ def serving() -> Generator[str]:
         server.shutdown()
 
 
+@pytest.mark.promise("faults.md", "No transport leaves a socket or a loop behind.")
 @pytest.mark.slow
 def test_no_transport_leaves_a_socket_or_a_loop() -> None:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TOOLCRIB_", "AWS_"))}

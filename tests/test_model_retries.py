@@ -149,6 +149,10 @@ async def test_a_wait_that_is_too_long_is_the_callers_to_know() -> None:
         assert len(peer.asked) == 1
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A model's deadline holds for all tries together, also for a server that sends a byte now and then.",
+)
 async def test_no_wait_goes_beyond_the_deadline() -> None:
     async with serving(busy("retry-after: 30\r\n")) as peer:
         with pytest.raises(ModelError, match="slow down"):
@@ -156,6 +160,10 @@ async def test_no_wait_goes_beyond_the_deadline() -> None:
         assert len(peer.asked) == 1
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A model's deadline holds for all tries together, also for a server that sends a byte now and then.",
+)
 @pytest.mark.parametrize("how", ["stream", "respond"])
 async def test_a_server_that_drips_meets_the_deadline(how: str) -> None:
     slow = Answer(HALF * 1000, kind="text/event-stream", drip=0.01)
@@ -175,6 +183,10 @@ async def test_the_consumers_own_time_is_not_the_models() -> None:
         assert [item async for item in stream][-1].message.text == "Hello.Hel"
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A stream that breaks off begins again, and nothing of the half answer is in the conversation.",
+)
 async def test_a_stream_that_breaks_begins_again() -> None:
     broken = Answer(HALF, kind="text/event-stream")
     async with serving(broken, Answer(STREAMED, kind="text/event-stream")) as peer:

@@ -149,6 +149,7 @@ async def test_an_answer_that_is_no_json() -> None:
             await OpenAIChat("m", base_url=f"{peer.address}/v1").respond(REQUEST)
 
 
+@pytest.mark.promise("security.md", "a key goes to its own host alone")
 async def test_the_environments_key_goes_to_no_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.setenv(name, "sk-do-not-tell")

@@ -62,6 +62,9 @@ def test_a_hidden_file_cannot_be_moved_to_where_it_is_not_hidden(home: Path) -> 
     assert (home / ".cargo/credentials.toml").read_text() == "hunter2"
 
 
+@pytest.mark.promise(
+    "sandbox.md", "home folders, but for what is shown of them, and the listed keys of the system"
+)
 @pytest.mark.parametrize("kind", list(BACKENDS))
 def test_secrets_in_a_place_of_the_users_own_choice_are_hidden(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +153,7 @@ FORGES = """
 """
 
 
+@pytest.mark.promise("policy.md", "is not changed by the run that goes by it")
 def test_a_run_changes_neither_its_rules_nor_what_is_written_down_of_it(home: Path) -> None:
     (home / "script.yaml").write_text(FORGES)
     (home / "rules.toml").write_text('[[rule]]\ndeny = true\nhost = "evil.example"\n')
@@ -193,6 +197,9 @@ OBEYED = {
 }
 
 
+@pytest.mark.promise(
+    "sandbox.md", "The tools that write files ask before they change what is refused or put back"
+)
 @pytest.mark.parametrize(("path", "asks"), OBEYED.items())
 def test_what_other_programs_obey_is_written_with_a_yes_only(tmp_path: Path, path: str, asks: bool) -> None:
     (tmp_path / ".git/hooks").mkdir(parents=True)

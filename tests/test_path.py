@@ -275,6 +275,7 @@ async def test_no_arguments_in_every_spelling(ledger: Ledger, empty: Any) -> Non
 # -- prepare has no effects
 
 
+@pytest.mark.promise("policy.md", "Nothing is read or changed before.")
 async def test_prepare_decides_and_runs_nothing(ledger: Ledger) -> None:
     box = make_box(ledger)
     prepared = [

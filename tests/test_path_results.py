@@ -641,6 +641,11 @@ def test_an_output_schema_that_is_none_is_a_type_error_at_once(wrong: Any) -> No
         tool(lambda: 1, name="look", effect=READ, secrets=(), output_schema=wrong)
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A long output is kept whole in its file or not at all. It leaves 16 MB of the disk to "
+    "others, or a twentieth of a small one.",
+)
 async def test_a_long_text_that_the_disk_cannot_take_leaves_no_file(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -653,6 +658,11 @@ async def test_a_long_text_that_the_disk_cannot_take_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A long output is kept whole in its file or not at all. It leaves 16 MB of the disk to "
+    "others, or a twentieth of a small one.",
+)
 @pytest.mark.parametrize(("free", "kept"), [(10_000_000, False), (30_000_000, True)])
 async def test_a_long_text_leaves_the_disk_some_room(
     free: int, kept: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch

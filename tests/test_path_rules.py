@@ -76,6 +76,7 @@ def call(box: Toolbox, name: str, **arguments: Any) -> ToolResult:
 LINKED = ["link.txt", "up.txt", "folder/a.key", "twice", "absolute.txt", "folder/../link.txt", "nowhere"]
 
 
+@pytest.mark.promise("policy.md", "A deny rule that matches one of them denies")
 @pytest.mark.parametrize("path", [*LINKED, "keys/a.key", "KEYS/a.key", "src/../keys/a.key", "./keys//a.key"])
 @pytest.mark.parametrize(
     ("name", "more"),
@@ -96,6 +97,10 @@ def test_a_link_to_what_is_denied_is_denied(
     assert "the key" not in told.text and (Path(ws.root.path) / "keys/a.key").read_text() == "the key"
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Operands of commands are looked up in the same way, and once more when a proved command starts",
+)
 @pytest.mark.parametrize(
     "command", ["cat link.txt", "cat folder/a.key", "head src/../twice", "rm -r folder/"]
 )
@@ -103,6 +108,7 @@ def test_so_is_an_operand_of_a_command(ws: Workspace, command: str) -> None:
     assert call(box(ws), "shell", command=command).code is ErrorCode.DENIED
 
 
+@pytest.mark.promise("policy.md", "is the same whether or not the file exists")
 @pytest.mark.parametrize("name", ["read_file", "list_dir", "grep", "glob", "write_file", "edit_file"])
 def test_the_words_of_a_denial_do_not_tell_what_exists(ws: Workspace, name: str) -> None:
     rules = KEYS + '[[rule]]\nname = "src"\ndeny = true\npath = "src/**"\nreason = "nor this"\n'
@@ -121,6 +127,7 @@ def test_the_words_of_a_denial_do_not_tell_what_exists(ws: Workspace, name: str)
         assert len(said) == 1
 
 
+@pytest.mark.promise("policy.md", "an allow rule must match both")
 def test_a_link_to_what_is_allowed_needs_both_to_be_allowed(ws: Workspace) -> None:
     rules = '[[rule]]\nallow = true\ntool = "write_file"\npath = ["src/**", "harmless"]\n'
     (Path(ws.root.path) / "src/out").symlink_to("../keys/a.key")
@@ -133,6 +140,8 @@ def test_a_link_to_what_is_allowed_needs_both_to_be_allowed(ws: Workspace) -> No
     assert (Path(ws.root.path) / "src/a.py").read_text() == "new"
 
 
+@pytest.mark.promise("policy.md", "a link that has changed meanwhile is not followed")
+@pytest.mark.promise("security.md", "What a rule about paths decided on is what a file tool opens.")
 async def test_a_link_that_changes_after_the_decision_is_not_followed(ws: Workspace) -> None:
     root, it = Path(ws.root.path), box(ws)
     for name, more in (
@@ -149,6 +158,7 @@ async def test_a_link_that_changes_after_the_decision_is_not_followed(ws: Worksp
     assert (root / "keys/a.key").read_text() == "the key"
 
 
+@pytest.mark.promise("policy.md", "an approval holds for the real path")
 async def test_a_yes_is_for_where_a_link_led_when_it_was_given(ws: Workspace) -> None:
     root = Path(ws.root.path)
     it = box(ws, "", "supervised")
@@ -185,6 +195,7 @@ def _relink(path: Path, target: str) -> None:
 # -- searches leave out what rules withhold
 
 
+@pytest.mark.promise("security.md", "Searches and listings leave out what rules withhold.")
 @pytest.mark.parametrize(
     ("name", "given", "shown", "hidden"),
     [
@@ -208,6 +219,7 @@ def test_what_is_withheld_is_left_out_and_said(
         assert [word for word in hidden if word in told.text.replace(asked_for, "")] == []
 
 
+@pytest.mark.promise("policy.md", "They say how many files or folders they left out, and no names.")
 def test_how_many_are_withheld_tells_of_no_name(ws: Workspace) -> None:
     it = box(ws, NO_READING)
     said = {
@@ -235,6 +247,7 @@ def test_a_link_into_what_is_withheld_does_not_lead_a_search_there(ws: Workspace
     assert "the key" not in told and "2 files or folders were left out" in told
 
 
+@pytest.mark.promise("policy.md", "an ask rule does, if the search could reach what it matches")
 def test_a_search_that_a_rule_wants_a_question_for_asks(ws: Workspace) -> None:
     rules = '[[rule]]\nask = true\npath = "keys/**"\n'
     for name, given in (("glob", {"pattern": "*"}), ("grep", {"pattern": "x"}), ("list_dir", {})):
@@ -308,6 +321,13 @@ def test_what_was_not_decided_on_may_not_be_written() -> None:
 # -- look-alikes and special files
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Paths are compared without regard to case or to how letters are composed, and `..` is resolved first",
+)
+@pytest.mark.promise(
+    "security.md", "case, letters composed otherwise and characters that nobody sees make no other name"
+)
 @pytest.mark.parametrize(
     ("pattern", "path", "same"),
     [
@@ -410,6 +430,7 @@ def racing(request: pytest.FixtureRequest, ws: Workspace) -> Iterator[Workspace]
 RACES = 150
 
 
+@pytest.mark.promise("security.md", "What a rule about paths decided on is what a file tool opens.")
 def test_a_raced_link_never_leads_to_what_is_denied(racing: Workspace) -> None:
     it = box(racing, KEYS)
     given = [

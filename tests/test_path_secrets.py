@@ -53,6 +53,7 @@ def box_of(*tools: Any, **named: Any) -> Toolbox:
     return Toolbox(tools or [send], **{"autonomy": "full", "secrets": Held(), **named})
 
 
+@pytest.mark.promise("security.md", "A secret reaches the tool that declared it, and nobody else")
 async def test_the_tool_has_the_value_and_the_model_does_not() -> None:
     had.clear()
     result = await box_of().call("send", {"url": "u", "token": f"Bearer {REF}", "headers": {"x": REF}})

@@ -47,6 +47,10 @@ def shop(ran: list[Any], **named: Any) -> Toolbox:
 # -- autonomy
 
 
+@pytest.mark.promise(
+    "policy.md", "`read_only` runs tools that only read, and hides the others from the model."
+)
+@pytest.mark.promise("security.md", "No call runs that was not allowed.")
 @pytest.mark.parametrize(
     ("autonomy", "decisions", "shown"),
     [
@@ -161,6 +165,7 @@ async def test_an_always_of_repaired_syntax_holds_for_the_value_it_was_shown() -
     assert len(desk.asked) == 1
 
 
+@pytest.mark.promise("policy.md", "deny wins over everything.")
 async def test_always_does_not_outlive_a_policy_that_denies() -> None:
     box = shop([], approver=Desk(Answer(Verdict.ALWAYS)))
     assert not (await box.call("write", {"what": "a"}, key=CallKey("r", 1, 0))).is_error
@@ -171,6 +176,9 @@ async def test_always_does_not_outlive_a_policy_that_denies() -> None:
 # -- words
 
 
+@pytest.mark.promise(
+    "policy.md", "That nobody could be asked is told to the model in other words than a rejection."
+)
 async def test_no_and_nobody_are_told_apart() -> None:
     rejected = await shop([], approver=Desk(Answer(Verdict.NO))).call("write", {})
     with_words = await shop([], approver=Desk(Answer(Verdict.NO, "ask Ann first"))).call("write", {})
@@ -211,6 +219,7 @@ async def test_always_as_a_word_is_remembered() -> None:
     assert asked == ["write"]
 
 
+@pytest.mark.promise("policy.md", "anything else allows nothing, and the log says once what to give")
 @pytest.mark.parametrize("answer", [{"verdict": "yes"}, object(), 1, "y", "YES", "yes please", [True]])
 async def test_anything_else_allows_nothing_and_is_logged_once(
     answer: Any, caplog: pytest.LogCaptureFixture
@@ -260,6 +269,7 @@ async def test_other_prepared_calls_can_be_stored_too(kind: str) -> None:
     assert ran == (["a"] if kind == "ready" else [])
 
 
+@pytest.mark.promise("security.md", "An approval is of the exact thing")
 @pytest.mark.parametrize(
     ("place", "value"),
     [

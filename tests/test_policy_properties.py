@@ -82,6 +82,7 @@ def strength(decision: Decision) -> tuple[int, bool]:
     return RANK[decision.verb], decision.verb is Verb.ASK and decision.strict
 
 
+@pytest.mark.promise("policy.md", "wherever they stand in the file")
 @given(policies, cases(), st.integers())
 def test_the_order_of_rules_means_nothing(policy: RulePolicy, case: PolicyRequest, seed: int) -> None:
     shuffled = list(policy.rules)
@@ -92,6 +93,7 @@ def test_the_order_of_rules_means_nothing(policy: RulePolicy, case: PolicyReques
     assert policy.shows(case.facts) == other.shows(case.facts)
 
 
+@pytest.mark.promise("policy.md", "returns a policy that allows no more than the original")
 @given(policies, cases(), st.lists(rules(), max_size=3), st.none() | st.sampled_from(list(Autonomy)))
 def test_a_helper_has_never_more(
     policy: RulePolicy, case: PolicyRequest, added: list[Rule], autonomy: Autonomy | None
@@ -111,6 +113,7 @@ def test_what_is_added_to_forbid_never_lets_run(policy: RulePolicy, case: Policy
     assert strength(more.decide(case)) >= strength(policy.decide(case))
 
 
+@pytest.mark.promise("policy.md", "No rule allows more than `read_only` does.")
 @given(policies, cases())
 def test_read_only_is_the_last_word(policy: RulePolicy, case: PolicyRequest) -> None:
     child = policy.restricted(autonomy=Autonomy.READ_ONLY)
@@ -118,12 +121,14 @@ def test_read_only_is_the_last_word(policy: RulePolicy, case: PolicyRequest) -> 
         assert child.decide(case).verb is Verb.DENY
 
 
+@pytest.mark.promise("security.md", "No call runs that was not allowed.")
 @given(policies, cases())
 def test_a_hidden_tool_is_never_run(policy: RulePolicy, case: PolicyRequest) -> None:
     if not policy.shows(case.facts):
         assert policy.decide(case).verb is Verb.DENY
 
 
+@pytest.mark.promise("policy.md", "prints the decision about a call, what decides and why")
 @given(policies, cases())
 def test_an_explanation_is_the_decision(policy: RulePolicy, case: PolicyRequest) -> None:
     explained = policy.explain(case)
@@ -132,6 +137,9 @@ def test_an_explanation_is_the_decision(policy: RulePolicy, case: PolicyRequest)
         assert explained.rule in policy.rules and explained.decision.rule == str(explained.rule)
 
 
+@pytest.mark.promise(
+    "policy.md", "allow runs the call if the allow rules together match everything that it reaches."
+)
 @given(policies, cases(), accesses())
 def test_to_reach_more_never_needs_less(policy: RulePolicy, case: PolicyRequest, further: Access) -> None:
     """Where something is reached that a rule has to allow, and more of its kind is: a path, a command, a host.
@@ -184,6 +192,7 @@ NAMED_CASES = [
 ]
 
 
+@pytest.mark.promise("policy.md", "An ask rule is on that list only for what it matches")
 @pytest.mark.parametrize(("name", "commands", "verb"), NAMED_CASES)
 def test_an_ask_rule_gives_only_what_it_is_about(name: str, commands: str, verb: Verb) -> None:
     """Where all is denied that no rule names, the other commands of a line need a rule of their own."""

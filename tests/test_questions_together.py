@@ -90,6 +90,11 @@ async def test_one_question_is_asked_as_one(tmp_path: Path) -> None:
     assert desk.counts == [1]
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "A call that has to wait for an earlier one of the turn, such as a second edit of the "
+    "same file, is asked about after that.",
+)
 async def test_what_rests_on_an_earlier_call_is_asked_after_it(tmp_path: Path) -> None:
     desk = Desk()
     calls = writes("a.txt", "a.txt", "b.txt")
@@ -100,6 +105,7 @@ async def test_what_rests_on_an_earlier_call_is_asked_after_it(tmp_path: Path) -
     assert (tmp_path / "a.txt").read_text() == "newer\n"
 
 
+@pytest.mark.promise("policy.md", "Each answer is bound to its own question")
 async def test_an_always_for_one_is_no_answer_for_the_others(tmp_path: Path) -> None:
     desk = Desk(a=Answer(Verdict.ALWAYS), b=NO)
     box = box_in(tmp_path, desk)
@@ -110,6 +116,7 @@ async def test_an_always_for_one_is_no_answer_for_the_others(tmp_path: Path) -> 
     assert desk.counts == [2, 1]  # the second time only about b.txt
 
 
+@pytest.mark.promise("policy.md", "Each answer is bound to its own question")
 async def test_a_yes_holds_for_what_was_shown_only(tmp_path: Path) -> None:
     """One of several files changes while the person looks: it is asked about again, the others run."""
     (tmp_path / "a.txt").write_text("old\n")
@@ -128,6 +135,7 @@ async def test_a_yes_holds_for_what_was_shown_only(tmp_path: Path) -> None:
 WRONG: list[Any] = [None, [], [YES], [YES, YES, YES], "yes", {"a": YES}, [None, "perhaps"]]
 
 
+@pytest.mark.promise("policy.md", "A list of another length allows nothing.")
 @each("given", [(given,) for given in WRONG])
 async def test_answers_that_fit_no_question_allow_nothing(tmp_path: Path, given: Any) -> None:
     class Wrong(Desk):
@@ -139,6 +147,7 @@ async def test_answers_that_fit_no_question_allow_nothing(tmp_path: Path, given:
     assert files_in(tmp_path) == []
 
 
+@pytest.mark.promise("policy.md", "No answer is a no.")
 async def test_an_approver_that_fails_or_is_silent_allows_nothing(tmp_path: Path) -> None:
     class Broken(Desk):
         async def ask_all(self, questions: tuple[Question, ...]) -> Any:

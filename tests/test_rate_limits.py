@@ -43,6 +43,7 @@ async def test_a_limit_of_a_run() -> None:
     assert not (await box.call_turn([ToolCall("look")], run="one", turn=9))[0].is_error
 
 
+@pytest.mark.promise("policy.md", "Calls that were refused, denied, invalid or not recorded do not count.")
 async def test_only_what_ran_counts() -> None:
     ran.clear()
     box = Toolbox([look], limits=RateLimits([Limit(1, ("look",))]))
@@ -53,6 +54,7 @@ async def test_only_what_ran_counts() -> None:
     assert ran == ["a"]
 
 
+@pytest.mark.promise("policy.md", "The window slides")
 def test_the_window_slides() -> None:
     now = [0.0]
     limits = RateLimits([Limit(2, seconds=60)], clock=lambda: now[0])
@@ -100,6 +102,7 @@ def test_what_is_no_limit_is_refused_when_the_box_is_made(limits: Any) -> None:
         Toolbox([look], limits=limits)
 
 
+@pytest.mark.promise("policy.md", "The window slides")
 @given(
     st.integers(1, 400),
     st.lists(st.tuples(st.floats(0, 20), st.integers(1, 60), st.booleans()), max_size=60),
@@ -149,6 +152,10 @@ def test_a_call_that_is_given_back_after_its_run_was_forgotten_leaves_nothing() 
     assert [limits.take("run", "any") == "" for _ in range(2)] == [True, False]
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Deadlines, budgets of seconds and limits of calls count time that passes, not the clock on the wall.",
+)
 async def test_the_clock_on_the_wall_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits, deadlines and budgets count seconds that pass, whatever the system's clock is set to."""
     wall = itertools.cycle([0.0, 4e9, 1e9])

@@ -73,6 +73,7 @@ def test_what_a_tool_of_the_helper_calls_is_held_to_the_same() -> None:
     assert "not allowed to run" in box.restricted(["both"]).call_sync("both", {"path": "a"}).text
 
 
+@pytest.mark.promise("policy.md", "returns a policy that allows no more than the original")
 @given(
     autonomy=st.sampled_from(list(Autonomy)),
     lower=st.none() | st.sampled_from(list(Autonomy)),

@@ -57,6 +57,7 @@ def allow(request: ReviewRequest) -> Review:
     return Review(True, "small step")
 
 
+@pytest.mark.promise("security.md", "A reviewer can say yes only to what would ask a person anyway")
 @each(
     "given, runs",
     [
@@ -117,6 +118,8 @@ argument = {name = "asked*"}
 """
 
 
+@pytest.mark.promise("security.md", "and never where a rule asks or a tool wants a person")
+@pytest.mark.promise("security.md", "A reviewer can say yes only to what would ask a person anyway")
 @examples(60)
 @given(st.lists(st.sampled_from(["secret", "asked", "plain", "careful"]), min_size=1, max_size=4))
 def test_what_a_person_must_decide_is_never_the_reviewers(names: list[str]) -> None:

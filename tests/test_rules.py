@@ -49,6 +49,10 @@ PATHS = [
 ]
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Paths are compared without regard to case or to how letters are composed, and `..` is resolved first",
+)
 @pytest.mark.parametrize(("pattern", "path", "meant"), PATHS)
 def test_patterns_of_paths(pattern: str, path: str | None, meant: bool | None) -> None:
     if path is None:
@@ -308,6 +312,7 @@ SETTLED = {
 }
 
 
+@pytest.mark.promise("policy.md", "deny wins over everything.")
 @pytest.mark.parametrize(("given", "verb", "rule"), SETTLED.values(), ids=SETTLED)
 def test_what_several_rules_settle(given: PolicyRequest, verb: Verb, rule: str) -> None:
     policy = read_rules(RULES).policy()
@@ -319,12 +324,14 @@ def test_what_several_rules_settle(given: PolicyRequest, verb: Verb, rule: str) 
         assert decision.reason
 
 
+@pytest.mark.promise("policy.md", "wherever they stand in the file")
 def test_the_order_of_rules_means_nothing() -> None:
     rules = read_rules(RULES).rules
     for one, verb, _ in SETTLED.values():
         assert RulePolicy("supervised", rules[::-1]).decide(one).verb is verb
 
 
+@pytest.mark.promise("policy.md", "No rule allows more than `read_only` does.")
 def test_read_only_cannot_be_widened_by_a_rule() -> None:
     policy = RulePolicy("read_only", [Rule(verb=ALLOW, tools=("shell",))])
     assert policy.decide(case(runs("pytest"))).verb is DENY
@@ -340,6 +347,7 @@ def test_a_narrowed_policy_never_allows_more() -> None:
     assert narrowed.decide(case(runs("pytest"))).verb is DENY
 
 
+@pytest.mark.promise("policy.md", "tools that no rule can allow are not shown to the model")
 def test_a_tool_that_can_never_be_allowed_is_hidden() -> None:
     policy = RulePolicy(
         "full",
@@ -374,6 +382,7 @@ async def test_a_rule_reaches_the_path_of_a_call() -> None:
     assert asked.code is ErrorCode.NOBODY_TO_ASK
 
 
+@pytest.mark.promise("policy.md", "ask asks each time; earlier approvals do not count.")
 async def test_an_ask_rule_asks_again_after_always() -> None:
     asked: list[str] = []
 
@@ -447,6 +456,11 @@ def make_case(call: ToolCall) -> PolicyRequest:
     return case(write(call.arguments.get("path", "x")), name=call.name, arguments=call.arguments)
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Each may have examples of calls that it must and must not match, which are tried when "
+    "the file is loaded.",
+)
 def test_examples_are_tried() -> None:
     good = """
     [[rule]]
@@ -487,6 +501,7 @@ def look() -> str:
     return "a file"
 
 
+@pytest.mark.promise("security.md", "What came from outside marks the run")
 async def test_what_comes_from_outside_taints_the_run() -> None:
     rules = read_rules(
         '[[rule]]\nask = true\neffect = "write"\ntainted = true\nreason = "read the web before"'
@@ -506,6 +521,7 @@ async def test_what_comes_from_outside_taints_the_run() -> None:
     assert await calls("one", "save") == [False]
 
 
+@pytest.mark.promise("policy.md", "to the whole run, to the runs inside of it")
 async def test_what_a_tools_own_calls_take_in_counts_to_the_outer_run() -> None:
     @tool(effect=Effect.READ, secrets=(), open_world=False)
     async def research(ctx: Context) -> str:
@@ -545,6 +561,9 @@ def test_another_form_of_a_command_is_no_further_one() -> None:
     assert policy.decide(case(form, Access(Reach.RUN, "other", argv=("other",)))).verb is Verb.DENY
 
 
+@pytest.mark.promise(
+    "policy.md", "a rule for `/home/ann/shop/.env` then also means `.env` in `/home/ann/shop`"
+)
 @pytest.mark.parametrize(
     ("pattern", "target", "verb"),
     [

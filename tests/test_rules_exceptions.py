@@ -158,6 +158,7 @@ async def test_a_file_in_an_option_is_a_denied_path(command: str, tmp_path: Path
     assert await kind_of(rules, "shell", {"command": command}, tmp_path) == "refused"
 
 
+@pytest.mark.promise("security.md", "a command of which nobody knows what it reads asks")
 @pytest.mark.parametrize(
     ("command", "without"),
     [
@@ -205,6 +206,7 @@ async def test_what_no_rule_allows(otherwise: str, else_: str, tmp_path: Path) -
         assert await kind_of(rules, name, {key: what}, tmp_path) == kind, (name, what)
 
 
+@pytest.mark.promise("policy.md", "tools that no rule can allow are not shown to the model")
 def test_what_no_rule_could_allow_is_hidden() -> None:
     policy = read_rules(OTHERWISE.format("deny")).policy("full")
     assert [policy.shows(Facts(name, Effect.READ, frozenset())) for name in ("look", "shell")] == [True, True]
@@ -303,6 +305,7 @@ NARROW = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("policy.md", "An allow rule that is too broad is an error when it is loaded")
 @each("command", TOO_BROAD)
 def test_a_command_that_lets_anything_run(command: str) -> None:
     with pytest.raises(RuleError, match=r"line 1: .*too broad"):
@@ -315,6 +318,7 @@ def test_a_command_that_does_not(command: str) -> None:
     assert read_rules(f'[[rule]]\nallow = true\ncommand = """{command}"""').rules
 
 
+@pytest.mark.promise("policy.md", "An allow rule that is too broad is an error when it is loaded")
 @pytest.mark.parametrize(
     "what",
     [

@@ -174,6 +174,7 @@ def test_limits_stand_in_the_file(text: str, limit: Limit) -> None:
     assert read_rules(f"[[limit]]\n{text}\n[[rule]]\ndeny = true\ntool = 'x'").limits == (limit,)
 
 
+@pytest.mark.promise("policy.md", "The lowest autonomy counts")
 @pytest.mark.parametrize(
     ("file", "given", "counts"),
     [

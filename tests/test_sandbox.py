@@ -64,6 +64,7 @@ def test_a_level_that_is_none_is_refused(words: tuple[Any, ...], problem: str) -
         Level.of(*words)
 
 
+@pytest.mark.promise("sandbox.md", "commands change nothing but temporary files")
 def test_read_only_writes_nothing_but_temporary_files(kind: type[Any], ws: Path) -> None:
     sandbox = kind(ws, Level.of("read_only"))
     done = run(sandbox, 'echo x >"$TMPDIR/t" && cat "$TMPDIR/t"; echo x >file', ws)
@@ -71,6 +72,7 @@ def test_read_only_writes_nothing_but_temporary_files(kind: type[Any], ws: Path)
     assert done.denial is not None and (done.denial.kind, done.denial.target) == ("write", str(ws / "file"))
 
 
+@pytest.mark.promise("sandbox.md", "A single command can be given less than its sandbox allows")
 def test_a_command_may_be_given_less_but_not_more(kind: type[Any], ws: Path) -> None:
     sandbox = kind(ws)
     assert run(sandbox, "echo x >file", ws, level=Level.of("read_only")).code != 0
@@ -87,6 +89,7 @@ def test_what_confines_does_not_pretend_for_the_loud_word(make: type[Any], ws: P
         make("/")
 
 
+@pytest.mark.promise("sandbox.md", "A temporary folder of its own")
 def test_temporary_files_stay_from_one_command_to_the_next(kind: type[Any], ws: Path) -> None:
     sandbox = kind(ws)
     run(sandbox, 'echo kept >"$TMPDIR/t"', ws)
@@ -142,6 +145,12 @@ def test_masks_stay_as_long_as_any_command_needs_them(ws: Path) -> None:
     assert sorted(path.name for path in ws.iterdir()) == ["begun"]
 
 
+@pytest.mark.promise("sandbox.md", "`launch.restored` names the protected files that were put back.")
+@pytest.mark.promise(
+    "sandbox.md",
+    "put back: restored after the command, or removed if the command created them, and you "
+    "and the model are told.",
+)
 def test_landlock_puts_back_what_a_command_changed_and_says_so(ws: Path) -> None:
     (ws / ".git" / "hooks").mkdir(parents=True)
     hook = ws / ".git" / "hooks" / "pre-commit"
@@ -290,6 +299,7 @@ LEAKY = SandboxBackend("leaky", Leaky, ("linux", "darwin"), "mend leaky")
 BROKEN = SandboxBackend("broken", Broken, ("linux", "darwin"), "mend broken")
 
 
+@pytest.mark.promise("sandbox.md", "`choose` takes the first back end of the table below that *holds*.")
 def test_what_only_says_that_it_confines_is_not_chosen(ws: Path) -> None:
     chosen = choose(ws, order=[LEAKY, BROKEN])
     assert isinstance(chosen, NoSandbox) and not chosen.wanted
@@ -308,6 +318,7 @@ def test_what_only_says_that_it_confines_is_not_chosen(ws: Path) -> None:
     assert any("NOTHING limits commands" in line for line in report.lines())
 
 
+@pytest.mark.promise("sandbox.md", "`choose` takes the first back end of the table below that *holds*.")
 def test_the_next_one_that_holds_is_chosen_and_says_why(ws: Path) -> None:
     backend("landlock")
     row = SandboxBackend("landlock", Landlock, ("linux",), "")
@@ -350,6 +361,7 @@ def test_without_walls_of_ours_a_command_is_what_it_is(sandbox: Sandbox, ws: Pat
 # -- the environment, and our own process
 
 
+@pytest.mark.promise("sandbox.md", "A few variables")
 def test_only_named_variables_pass() -> None:
     ours = dict.fromkeys(
         ["PATH", "HOME", "LC_TIME", "CI", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "PYTHONPATH",
@@ -367,6 +379,11 @@ def test_only_named_variables_pass() -> None:
     assert made.get("GIT_DIR") is None and made["GIT_CONFIG_COUNT"] == "4"
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "`hide_own_process()` keeps other processes of the same user from reading the memory and "
+    "the environment of your process",
+)
 @linux
 def test_our_own_process_can_be_hidden() -> None:
     code = (

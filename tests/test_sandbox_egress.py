@@ -202,6 +202,7 @@ def test_a_host_that_is_not_is_refused_and_named(
     assert done.denial.remedy == f"allow the host b.example:{server}"
 
 
+@pytest.mark.promise("sandbox.md", "the proxy connects to the very address that was checked")
 def test_the_resolver_has_the_last_word(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
     done = run(sandbox, [sys.executable, "-c", ASK, f"http://guarded.example:{server}/"], tmp_path)
     assert done.code != 0 and "502" in done.said
@@ -237,6 +238,9 @@ def test_a_second_request_of_one_connection_is_not_passed_on(
     assert ASKED_TWICE == []
 
 
+@pytest.mark.promise(
+    "sandbox.md", "Programs that ignore `http_proxy` and `https_proxy` reach nothing at all."
+)
 def test_there_is_no_way_past_the_proxy(sandbox: Sandbox, tmp_path: Path, server: int) -> None:
     direct = f"import socket; socket.create_connection(('127.0.0.1', {server}), 3)"
     assert run(sandbox, [sys.executable, "-c", direct], tmp_path).code != 0
@@ -262,6 +266,7 @@ def test_a_launch_that_is_never_started_ends_its_proxy(sandbox: Sandbox, tmp_pat
     assert not proxies() - before
 
 
+@pytest.mark.promise("sandbox.md", "is refused even if it is listed")
 @pytest.mark.parametrize(
     ("listed", "asked", "reason"),
     [
@@ -299,6 +304,7 @@ async def test_a_name_may_lead_into_ones_own_network_where_that_was_said() -> No
         await resolve("db.internal", 5433)
 
 
+@pytest.mark.promise("sandbox.md", "is refused even if it is listed")
 def test_an_allowlist_is_guarded_without_being_told_to(tmp_path: Path, server: int) -> None:
     made = backend("bubblewrap")(tmp_path, Level.of("workspace_write", "allowlist", [f"127.0.0.1:{server}"]))
     done = run(made, [sys.executable, "-c", ASK, f"http://127.0.0.1:{server}/"], tmp_path)

@@ -171,6 +171,10 @@ def escaped(found: dict[str, Any]) -> set[str]:
     return {name for name, how in found["attempts"].items() if how == ESCAPED}
 
 
+@pytest.mark.promise(
+    "sandbox.md", "Without a sandbox every one succeeds that this kernel and this user allow at all"
+)
+@pytest.mark.promise("sandbox.md", "in every way that our tests know to try")
 @pytest.mark.parametrize("who", ["user", "root"])
 def test_without_a_sandbox_every_attempt_succeeds(who: str) -> None:
     found = row("none", who, "cold")
@@ -181,6 +185,15 @@ def test_without_a_sandbox_every_attempt_succeeds(who: str) -> None:
     assert len(escaped(found)) >= (85 if who == "user" else 105)
 
 
+@pytest.mark.promise("sandbox.md", "in every way that our tests know to try")
+@pytest.mark.promise(
+    "sandbox.md", "home folders, but for what is shown of them, and the listed keys of the system"
+)
+@pytest.mark.promise("sandbox.md", "The system, to read, without its keys")
+@pytest.mark.promise(
+    "security.md",
+    "Commands are confined by the kernel where a sandbox works, and toolcrib says where none does.",
+)
 @pytest.mark.parametrize(("backend", "who", "start"), ROWS)
 def test_no_attempt_gets_out(backend: str, who: str, start: str) -> None:
     found = row(backend, who, start)
@@ -188,6 +201,7 @@ def test_no_attempt_gets_out(backend: str, who: str, start: str) -> None:
     assert escaped(found) == set(known), found["attempts"]
 
 
+@pytest.mark.promise("sandbox.md", "The workspace, to write to")
 @pytest.mark.parametrize(("backend", "who", "start"), ROWS)
 def test_what_commands_need_works(backend: str, who: str, start: str) -> None:
     found = row(backend, who, start)

@@ -100,6 +100,7 @@ def test_what_the_filter_says(
     assert verdict(seccomp.program(seccomp.SyscallFilter(), machine), arch, number, *arguments) == expected
 
 
+@pytest.mark.promise("sandbox.md", "A pair of datagram sockets is refused")
 @pytest.mark.parametrize(
     ("allowed", "arguments", "expected"),
     [
@@ -127,6 +128,7 @@ def kind(request: pytest.FixtureRequest) -> type[Any]:
     return backend(request.param)
 
 
+@pytest.mark.promise("sandbox.md", "A pair of datagram sockets is refused")
 def test_a_connected_pair_of_sockets_leads_to_nobody_else(kind: type[Any], tmp_path: Path) -> None:
     tried = """
 import socket

@@ -49,6 +49,14 @@ os.chmod(mine.path() + "/deep", 0)
 """
 
 
+@pytest.mark.promise(
+    "faults.md", "Leases of folders and locks know no time: they are held while their process lives."
+)
+@pytest.mark.promise(
+    "faults.md",
+    "Temporary folders of commands are removed when the next sandbox is made; a link of that "
+    "name is not followed.",
+)
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_uses_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +81,11 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_uses_is_not(
         ended(living)
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "Temporary folders of commands are removed when the next sandbox is made; a link of that "
+    "name is not followed.",
+)
 def test_a_link_that_is_named_like_a_scratch_folder_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

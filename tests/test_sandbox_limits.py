@@ -43,6 +43,7 @@ print(json.dumps([found, done.code, done.denial.target if done.denial else done.
 """
 
 
+@pytest.mark.promise("sandbox.md", "it counts the processes and the memory of a command together")
 @pytest.mark.parametrize("flood", FLOODS)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_flood_is_held_and_told(name: str, flood: str, tmp_path: Path) -> None:
@@ -52,6 +53,10 @@ def test_a_flood_is_held_and_told(name: str, flood: str, tmp_path: Path) -> None
     assert (done.denial.kind, done.denial.target) == ("limit", words)
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "Elsewhere a supervisor checks them four times a second, and ends the command at the limit.",
+)
 @pytest.mark.parametrize("flood", FLOODS)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_without_control_groups_a_supervisor_ends_it(name: str, flood: str, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def linked(ws: Path, links: dict[str, str], file: str) -> Path:
     return target
 
 
+@pytest.mark.promise("sandbox.md", "Links are followed: where `.git/hooks` leads to `githooks`")
 @each(("links", "file"), LINKS)
 def test_what_a_protected_link_leads_to_is_protected(
     tmp_path_factory: pytest.TempPathFactory, links: dict[str, str], file: str
@@ -77,6 +78,7 @@ def test_what_a_protected_link_leads_to_is_protected(
             assert {one: str((ws / one).readlink()) for one in links} == leads, (name, attack)
 
 
+@pytest.mark.promise("sandbox.md", "Links are followed: where `.git/hooks` leads to `githooks`")
 def test_a_protected_link_to_nothing_yet_protects_the_place(kind: type[Any], ws: Path) -> None:
     (ws / ".envrc").symlink_to("conf/envrc")
     run(kind(ws), "echo evil > conf/envrc", ws)
@@ -90,6 +92,7 @@ def test_a_protected_link_to_the_workspace_leaves_it_writable(kind: type[Any], w
     assert (ws / "src/file").read_text() == "x\n"
 
 
+@pytest.mark.promise("sandbox.md", "A file that has a second name (a hard link) is put back as well.")
 def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws: Path) -> None:
     (ws / ".envrc").write_text("mine")
     (ws / "conf/envrc").hardlink_to(ws / ".envrc")
@@ -97,6 +100,7 @@ def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws
     assert (ws / ".envrc").read_text() == "mine"
 
 
+@pytest.mark.promise("sandbox.md", "So is the folder that `core.hooksPath` names in the workspace.")
 def test_hooks_in_a_folder_that_gits_settings_name_are_put_back(kind: type[Any], ws: Path) -> None:
     (ws / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n")
     (ws / "tools/hooks").mkdir(parents=True)
@@ -109,6 +113,12 @@ def test_hooks_in_a_folder_that_gits_settings_name_are_put_back(kind: type[Any],
 # -- the table
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "put back: restored after the command, or removed if the command created them, and you "
+    "and the model are told.",
+)
+@pytest.mark.promise("sandbox.md", "refused: commands can neither change nor create them.")
 def test_every_row_of_the_table_holds(kind: type[Any], tmp_path: Path) -> None:
     """Each path is written to where it does not exist, and where it does."""
     for there in (False, True):
@@ -136,6 +146,7 @@ def test_every_row_of_the_table_holds(kind: type[Any], tmp_path: Path) -> None:
 # -- telling
 
 
+@pytest.mark.promise("sandbox.md", "after a command that changed them, one line names them")
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -164,6 +175,9 @@ def test_what_runs_unasked_is_told_in_one_line(kind: type[Any], ws: Path, comman
 # -- tools that write files
 
 
+@pytest.mark.promise(
+    "sandbox.md", "The tools that write files ask before they change what is refused or put back"
+)
 @pytest.mark.parametrize(
     ("path", "asks"),
     [

@@ -108,6 +108,7 @@ def _filled(command: str, house: dict[str, str]) -> str:
     return command
 
 
+@pytest.mark.promise("sandbox.md", "`explain` tells a refusal from an ordinary failure")
 @pytest.mark.parametrize(("command", "what", "target"), REFUSED)
 def test_a_refusal_is_recognised(
     kind: type[Any], ws: Path, house: dict[str, str], command: str, what: str, target: str | None
@@ -125,6 +126,7 @@ def test_a_refusal_is_recognised(
     assert done.denial.message.startswith("The sandbox ") and (done.denial.remedy or what == "system")
 
 
+@pytest.mark.promise("sandbox.md", "`explain` tells a refusal from an ordinary failure")
 @pytest.mark.parametrize("command", ORDINARY)
 def test_an_ordinary_failure_is_not_blamed_on_the_sandbox(
     kind: type[Any], ws: Path, house: dict[str, str], command: str
@@ -199,6 +201,7 @@ INDEXES = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("sandbox.md", "An index of packages is offered by its name")
 @pytest.mark.parametrize(("said", "host"), INDEXES)
 def test_an_index_of_packages_is_offered_by_its_name(ws: Path, said: str, host: str) -> None:
     denial = backend("bubblewrap")(ws).explain(1, said, Launch([], {}, str(ws)))

@@ -40,6 +40,11 @@ SETTINGS = {
 }
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "the lines that hold one are taken out of what a command sees, or the file is hidden if "
+    "one goes on over several lines",
+)
 def test_settings_of_the_home_folder_are_shown_without_their_credentials(
     kind: type[Any], ws: Path, tmp_path: Path
 ) -> None:
@@ -108,6 +113,7 @@ def test_settings_that_are_opened_by_name_are_shown_whole(kind: type[Any], ws: P
         assert SECRET in run(sandbox, f"cat {path}", ws).said
 
 
+@pytest.mark.promise("sandbox.md", "`.env` files, `.ssh` and the like below `/opt`")
 def test_environment_files_of_other_projects_are_hidden(
     kind: type[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +130,7 @@ def test_environment_files_of_other_projects_are_hidden(
         assert said.count(SECRET) == (0 if name == "hidden" else len(texts)), said
 
 
+@pytest.mark.promise("sandbox.md", "`.env` files, `.ssh` and the like below `/opt`")
 def test_the_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret_files, "MAX_FOLDERS", 5)
     monkeypatch.setattr(secret_files, "MAX_SECONDS", 30.0)
@@ -134,6 +141,11 @@ def test_the_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(secret_files.secret_files_elsewhere()) == 4
 
 
+@pytest.mark.promise(
+    "sandbox.md",
+    "the lines that hold one are taken out of what a command sees, or the file is hidden if "
+    "one goes on over several lines",
+)
 @pytest.mark.parametrize(
     ("text", "left"),
     [

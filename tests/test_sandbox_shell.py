@@ -144,6 +144,7 @@ async def test_a_level_that_cannot_be_kept_starts_nothing(ws: Workspace) -> None
     assert not (Path(ws.root.path) / "file").exists()
 
 
+@pytest.mark.promise("sandbox.md", "each command of the shell tool asks")
 async def test_where_no_sandbox_works_each_command_asks(ws: Workspace) -> None:
     unwanted = choose(ws.root.path, order=[])
     with pytest.raises(ToolError, match="needs a toolbox"):

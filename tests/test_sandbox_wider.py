@@ -73,6 +73,8 @@ def sh(box: Toolbox, command: str) -> str:
     return box.call_sync("shell", {"command": command}).text
 
 
+@pytest.mark.promise("sandbox.md", "with exactly one permission more")
+@pytest.mark.promise("policy.md", "you are asked for exactly that much more")
 def test_a_yes_gives_exactly_that_path_and_runs_it_again(
     box_of: Callable[..., Toolbox], outside: Path, ws: Workspace
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_yes_gives_exactly_that_path_and_runs_it_again(
     assert "not your command's fault" not in said
 
 
+@pytest.mark.promise("sandbox.md", "with exactly one permission more")
 def test_the_neighbour_of_what_was_allowed_stays_shut(box_of: Callable[..., Toolbox], outside: Path) -> None:
     (outside / "other").write_text("other\n")
     person = Person([YES, NO])
@@ -104,6 +107,9 @@ def test_the_neighbour_of_what_was_allowed_stays_shut(box_of: Callable[..., Tool
     assert "rejected" in said and "write to build/ instead" in said
 
 
+@pytest.mark.promise(
+    "sandbox.md", "it is created empty before the command, and removed after it if it is still empty"
+)
 def test_a_file_that_is_not_there_may_be_made_and_nothing_beside_it(
     box_of: Callable[..., Toolbox], outside: Path
 ) -> None:
@@ -112,6 +118,9 @@ def test_a_file_that_is_not_there_may_be_made_and_nothing_beside_it(
     assert (outside / "made").read_text() == "new\n" and not (outside / "beside").exists()
 
 
+@pytest.mark.promise(
+    "sandbox.md", "it is created empty before the command, and removed after it if it is still empty"
+)
 def test_a_file_that_was_allowed_and_not_made_is_not_left_behind(
     box_of: Callable[..., Toolbox], outside: Path
 ) -> None:
@@ -143,6 +152,9 @@ def test_what_was_shown_once_leaves_nothing_in_its_place(ws: Workspace) -> None:
             assert "rejected" in sh(box, f"cat {file.name}") and len(person.asked) == 2
 
 
+@pytest.mark.promise(
+    "sandbox.md", "If nobody can be asked, or the answer is no, the model is told which of the two it was."
+)
 def test_no_gives_nothing_and_the_words_go_to_the_model(
     box_of: Callable[..., Toolbox], outside: Path
 ) -> None:
@@ -151,6 +163,11 @@ def test_no_gives_nothing_and_the_words_go_to_the_model(
     assert said.startswith("before") and "They say: write to build/ instead" in said
 
 
+@pytest.mark.promise(
+    "sandbox.md", "If nobody can be asked, or the answer is no, the model is told which of the two it was."
+)
+@pytest.mark.promise("sandbox.md", "Only a person widens a sandbox.")
+@pytest.mark.promise("policy.md", "With `person_only=True` rules and autonomy may refuse and not allow")
 @pytest.mark.parametrize("rules", ["", '[[rule]]\nallow = true\ntool = "shell"\nreach = "run"\n'])
 def test_neither_autonomy_nor_a_rule_widens_and_nobody_is_not_a_no(
     box_of: Callable[..., Toolbox], outside: Path, rules: str
@@ -161,6 +178,7 @@ def test_neither_autonomy_nor_a_rule_widens_and_nobody_is_not_a_no(
     assert "nobody could be asked" in said and "rejected" not in said
 
 
+@pytest.mark.promise("sandbox.md", "A deny rule on the path or host refuses it, and then nobody is asked.")
 def test_a_rule_that_denies_a_path_wins_and_nobody_is_asked(
     box_of: Callable[..., Toolbox], outside: Path
 ) -> None:
@@ -176,6 +194,9 @@ def test_a_rule_that_denies_a_path_wins_and_nobody_is_asked(
     assert (outside / "there").read_text() == "old\n" and ("by a rule" in said or "not there" in said)
 
 
+@pytest.mark.promise(
+    "sandbox.md", '"Always" is remembered for that permission together with the level that was in force.'
+)
 def test_always_is_said_of_the_permission_and_not_of_the_command(
     box_of: Callable[..., Toolbox], outside: Path, ws: Workspace
 ) -> None:
@@ -213,6 +234,7 @@ def test_yes_is_said_once(box_of: Callable[..., Toolbox], outside: Path) -> None
     assert (outside / "there").read_text() == "one\n" and len(person.asked) == 2
 
 
+@pytest.mark.promise("sandbox.md", 'No other "always", however wide, includes it.')
 def test_always_for_every_call_of_the_tool_widens_nothing(
     box_of: Callable[..., Toolbox], outside: Path, tmp_path: Path
 ) -> None:
@@ -271,6 +293,9 @@ def test_what_was_allowed_before_is_known_before_the_first_command(
     assert f"commands may also write to {outside}/there, as you allowed on 2" in said[0]
 
 
+@pytest.mark.promise(
+    "sandbox.md", '"Always" is remembered for that permission together with the level that was in force.'
+)
 def test_what_was_allowed_beside_one_level_does_not_widen_another(
     ws: Workspace, outside: Path, tmp_path: Path
 ) -> None:
@@ -304,6 +329,7 @@ def test_what_was_allowed_and_is_no_more_stops_no_command(
     assert sh(box_of(approvals=store), "echo fine").startswith("fine")
 
 
+@pytest.mark.promise("sandbox.md", "Never offered: known places of secrets, files that other programs obey")
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".envrc", "~/.ssh/id_trial", "~/.bashrc"])
 def test_what_would_be_a_way_out_is_not_offered(ws: Workspace, tmp_path: Path, path: str) -> None:
     """Secrets, and what other programs obey: to open these is the operator's, in so many words."""
@@ -322,6 +348,7 @@ def test_what_would_be_a_way_out_is_not_offered(ws: Workspace, tmp_path: Path, p
     assert (home / ".bashrc").read_text() == "" and not (Path(ws.root.path) / ".envrc").exists()
 
 
+@pytest.mark.promise("sandbox.md", "Never offered: known places of secrets, files that other programs obey")
 @pytest.mark.parametrize(
     "command",
     [
@@ -361,6 +388,7 @@ def test_a_path_that_became_a_link_is_not_followed(ws: Workspace, outside: Path,
     assert (tmp_path / "elsewhere").read_text() == "as it was"
 
 
+@pytest.mark.promise("sandbox.md", "A folder means everything below it, but secrets in it stay hidden.")
 def test_what_is_secret_below_a_folder_that_was_opened_stays_hidden(ws: Workspace, tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
@@ -375,6 +403,7 @@ def test_what_is_secret_below_a_folder_that_was_opened_stays_hidden(ws: Workspac
         assert "a note" in said and "the key" not in said
 
 
+@pytest.mark.promise("policy.md", "you are asked for exactly that much more")
 @pytest.mark.parametrize(
     ("more", "level"),
     [
@@ -397,6 +426,7 @@ def test_the_network_includes_its_hosts() -> None:
     assert few.with_permission(Permission("network")) == everybody
 
 
+@pytest.mark.promise("sandbox.md", "with exactly one permission more")
 def test_one_host_more_is_reached_and_no_other(ws: Workspace) -> None:
     """The name leads nowhere here: what counts is who says no, the list or the resolver."""
     made = backend("bubblewrap")(ws.root.path)
@@ -450,6 +480,7 @@ def test_what_was_to_be_written_is_named(ws: Workspace, command: str, path: str)
         assert [asked.action for asked in person.asked] == [f"let commands write to {ws.root.path}/{path}"]
 
 
+@pytest.mark.promise("sandbox.md", "only the whole network can be allowed, and the question says that")
 def test_where_a_sandbox_knows_no_list_the_whole_network_is_asked_for(ws: Workspace) -> None:
     made = backend("landlock")(ws.root.path)
     person = Person([NO])

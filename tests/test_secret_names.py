@@ -34,6 +34,7 @@ def box_in(folder: Path, autonomy: str, **named: object) -> Toolbox:
     return Toolbox([*tools, shell], **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.promise("policy.md", "`cat`, `read_file` and `grep` of such a file are treated alike")
 @pytest.mark.parametrize("autonomy", CODES)
 def test_both_doors_give_the_same_answer(folder: Path, autonomy: str) -> None:
     box = box_in(folder, autonomy)
@@ -48,6 +49,7 @@ def test_both_doors_give_the_same_answer(folder: Path, autonomy: str) -> None:
     assert box.call_sync("read_file", {"path": "harmless.txt"}).code is CODES[autonomy], "a link leads there"
 
 
+@pytest.mark.promise("policy.md", "A `grep` of a folder leaves such files out and says how many")
 @pytest.mark.parametrize("autonomy", ["supervised", "full"])
 def test_a_search_leaves_their_contents_out_and_says_so(folder: Path, autonomy: str) -> None:
     said = box_in(folder, autonomy).call_sync("grep", {"pattern": "TOKEN", "limit": 1_000}).text

@@ -19,11 +19,22 @@ def written(name: str) -> list[Any]:
     return [line.replace("␤", "\n") for line in lines if line.strip() and not line.startswith("## ")]
 
 
+@pytest.mark.promise("shell-commands.md", "what they miss still asks, because it is not plain")
+@pytest.mark.promise(
+    "shell-commands.md",
+    "every word has one reading, every program and option is on its list, every path is in "
+    "the workspace, and it only reads or runs the project's own checks",
+)
+@pytest.mark.promise("security.md", "a command that runs unasked was proved")
 @each("command", written("must_not_run_unasked"))
 def test_a_bypass_is_not_plain(command: str) -> None:
     assert judge(command).verdict != "plain"
 
 
+@pytest.mark.promise(
+    "shell-commands.md", "it would destroy the host, or holds signs that a person cannot see"
+)
+@pytest.mark.promise("security.md", "what would destroy the machine is refused under both")
 @each("command", written("destructive"))
 def test_destructive_commands_are_denied(command: str) -> None:
     assert judge(command).destroys
@@ -40,6 +51,9 @@ def test_what_only_resembles_a_destructive_command_is_not_denied(command: str) -
     assert judge(command).verdict != "deny"
 
 
+@pytest.mark.promise(
+    "shell-commands.md", "it would destroy the host, or holds signs that a person cannot see"
+)
 @each(
     "sign",
     [*range(9), *range(11, 32), *range(127, 161), 0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x1680, 0x17B4, 0x180B, 0x180E,

@@ -344,6 +344,11 @@ SEEDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "then it is run as it was understood, by us, and not by a shell that could read it otherwise",
+)
+@pytest.mark.promise("security.md", "it runs as the plan that was proved, not through a shell")
 @pytest.mark.slow
 @pytest.mark.skipif(not BASH or not Path("/proc/self/fd").exists(), reason="needs bash and /proc")
 @pytest.mark.parametrize("seed", [1, 2])

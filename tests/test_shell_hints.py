@@ -59,6 +59,7 @@ def boxed(folder: Path, kind: str, asked: list[Any]) -> Toolbox:
     return Toolbox([Shell(Workspace(folder), sandbox=sandbox)], autonomy="full", approver=approver)
 
 
+@pytest.mark.promise("sandbox.md", "the model is told that it *may* have been the sandbox")
 @pytest.mark.parametrize("kind", list(BACKENDS))
 @pytest.mark.parametrize(("command", "words", "offer"), QUIET)
 def test_a_quiet_failure_of_the_network_is_told(
@@ -98,6 +99,7 @@ def _can_run(command: str) -> None:
             pytest.skip(f"{program} is not installed")
 
 
+@pytest.mark.promise("sandbox.md", "asks a person, whatever autonomy and rules allow")
 @pytest.mark.parametrize(
     ("command", "asks"),
     [
@@ -132,6 +134,7 @@ def test_a_command_that_says_it_ends_a_history_asks_whatever_is_allowed(
     assert (tmp_path / "ws/.git/kept").exists()
 
 
+@pytest.mark.promise("sandbox.md", "The model and you are told about each removal.")
 def test_what_was_taken_out_is_told_to_the_model_and_to_the_person(tmp_path: Path) -> None:
     got = boxed(tmp_path, "bubblewrap", []).call_sync(
         "shell", {"command": "git init -q m && git -C m config core.pager x"}

@@ -22,6 +22,7 @@ from toolcrib.command.programs import destructive, traits
 from toolcrib.command.programs.options import read_arguments
 from toolcrib.command.programs.table import SYNOPSES
 from toolcrib.command.programs.wrappers import WRAPPERS
+from toolcrib.visible import escape_invisible
 
 PLAIN = [
     "ls", "ls -la src 2>/dev/null", "cat a.txt | sort | uniq -c | head -5", "grep -rn TODO --include=*.py src", "wc -l src/*.py",
@@ -70,6 +71,7 @@ ASKS = {
 }  # fmt: skip
 
 
+@pytest.mark.promise("shell-commands.md", "anything else, with the reason in one line")
 @each(("command", "why"), ASKS.items())
 def test_asks_and_says_why_in_one_line(command: str, why: str) -> None:
     found = judge(command)
@@ -113,6 +115,9 @@ def test_what_only_looks_destructive_is_no_more_than_a_question(command: str) ->
     assert judge(command).verdict in ("ask", "plain")
 
 
+@pytest.mark.promise(
+    "shell-commands.md", "it would destroy the host, or holds signs that a person cannot see"
+)
 @pytest.mark.parametrize(
     "sign",
     ["\0", "\r", "\x1b", "\x0b", "\x7f", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800", "\U000e0041"],
@@ -121,6 +126,7 @@ def test_signs_that_hide_text_are_denied(sign: str) -> None:
     assert judge(f"ls{sign} x").verdict == "deny"
 
 
+@pytest.mark.promise("shell-commands.md", "so that path rules bind a shell as they bind the file tools")
 def test_operands_are_named_from_the_workspace_with_what_happens_to_them() -> None:
     found = judge("cd a && cp x sub/*.c ../y && rm -r z > log < in")
     assert set(found.operands) == {
@@ -158,6 +164,9 @@ def test_another_folder_or_variables_of_the_caller_ask() -> None:
     assert judge("ls", env={"LC_ALL": "C"}).verdict == "plain"
 
 
+@pytest.mark.promise(
+    "shell-commands.md", "What names a library, an interpreter's start file, a program or a path asks."
+)
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "GIT_SSH_COMMAND", "PATH", "IFS", "PROMPT_COMMAND", "X_PRELOAD", "EDITOR", "PAGER", "UNKNOWN"])  # fmt: skip
 def test_variables_that_load_or_are_unknown_ask(name: str) -> None:
     assert judge(f"{name}=x ls").verdict == "ask"
@@ -176,6 +185,7 @@ def test_every_row_of_the_tables_can_be_read(name: str) -> None:
             read_arguments(name, SYNOPSES[name], stage.words[1:])
 
 
+@pytest.mark.promise("shell-commands.md", "Nothing is allowed because of the second reading")
 def test_without_the_parser_everything_asks_and_destructive_commands_are_still_denied() -> None:
     program = (
         "import sys; sys.modules['tree_sitter_bash'] = None\n"
@@ -201,6 +211,7 @@ def test_no_text_makes_it_stumble(text: str) -> None:
         assert Plan.from_json(json.loads(json.dumps(found.plan.to_json()))) == found.plan
 
 
+@pytest.mark.promise("shell-commands.md", "shows itself (`str(plan)`) with nothing invisible in it")
 @given(st.lists(SIGNS, max_size=40).map("".join) | st.sampled_from(PLAIN))
 def test_what_is_shown_means_the_same_plan(text: str) -> None:
     found = judge(text)
@@ -208,6 +219,7 @@ def test_what_is_shown_means_the_same_plan(text: str) -> None:
         r.kind == "text" for one in commands(found.plan) for r in one.redirects
     ):
         again = judge(str(found.plan))
+        assert escape_invisible(str(found.plan)) == str(found.plan)
         assert again.verdict == found.verdict
         assert again.programs == found.programs
 

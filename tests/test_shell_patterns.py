@@ -164,6 +164,10 @@ def look(seed: int, count: int) -> tuple[Counter[str], list[str]]:
     return seen, wrong
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "What it matched, or what a listing printed, is judged again before the program starts",
+)
 def test_no_hostile_name_makes_a_command_something_else() -> None:
     seen, wrong = look(1, 4_000)
     assert wrong == []
@@ -193,6 +197,7 @@ file src/*|stat src/*|md5sum src/*|du -sh src/*|git tag -l 'v1*'|find src -name 
 ).split("|")
 
 
+@pytest.mark.promise("shell-commands.md", "it is understood only where any number of files may stand")
 def test_a_pattern_stands_only_where_any_number_of_words_may() -> None:
     # `|` between two programs was cut too: a pipe's halves are judged on their own.
     allowed = [text for text in ONE_WORD if "*" in text and judge(text).verdict == "plain"]
@@ -201,6 +206,10 @@ def test_a_pattern_stands_only_where_any_number_of_words_may() -> None:
     assert asks == []
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "What it matched, or what a listing printed, is judged again before the program starts",
+)
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -40,11 +40,13 @@ NEVER = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("shell-commands.md", "or None where no yes should last")
 @each("command", NEVER)
 def test_nothing_is_remembered_of_what_could_be_anything(command: str) -> None:
     assert prefixes(judge(command)) is None
 
 
+@pytest.mark.promise("shell-commands.md", "compares whole words, for every command of a line")
 def test_a_prefix_covers_whole_words_and_all_commands() -> None:
     known = [("cargo", "fmt"), ("git", "commit"), ("mytool",), ("mkdir",)]
     yes = [

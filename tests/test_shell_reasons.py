@@ -35,6 +35,7 @@ def test_a_reason_says_what_a_command_does(command: str, said: str) -> None:
     assert why(judge(command)) == said
 
 
+@pytest.mark.promise("shell-commands.md", "anything else, with the reason in one line")
 @given(st.text(max_size=80) | st.lists(st.sampled_from([*" ;|&\n'\"$<>", *WHY]), max_size=6).map("".join))
 def test_whatever_asks_has_a_reason_in_one_line(command: str) -> None:
     judgement = judge(command)

@@ -123,6 +123,7 @@ async def test_no_descriptor_is_left_open(work: Path) -> None:
     assert descriptors() <= before
 
 
+@pytest.mark.promise("shell-commands.md", "a `cd` that would leave the workspace fails")
 @pytest.mark.parametrize("command", ["cat < way-out/outside", "cd way-out && ls", "cd .. && ls", "cat < ../outside", "cd /etc && ls", "cat < /etc/hosts"])  # fmt: skip
 async def test_redirections_and_cd_do_not_leave_the_root(command: str, work: Path) -> None:
     status, out, err = await run(parse(command), work)
@@ -170,6 +171,11 @@ async def test_programs_get_what_they_were_proved_with_and_nothing_of_ours(work:
     assert "core.hooksPath=/dev/null" in host.started[1][0]
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "git runs with its hooks, pagers, file monitors, external diffs, text converters, "
+    "editors, credential helpers, transports",
+)
 def test_git_is_hardened_behind_wrappers_too() -> None:
     assert "core.fsmonitor=false" in hardened(["timeout", "5", "nice", "git", "status"])
     assert hardened(["timeout", "5", "ls"]) == ["timeout", "5", "ls"]
@@ -179,6 +185,11 @@ def test_git_is_hardened_behind_wrappers_too() -> None:
 GIT = shutil.which("git", path="/bin:/usr/bin:/usr/local/bin") or ""
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "git runs with its hooks, pagers, file monitors, external diffs, text converters, "
+    "editors, credential helpers, transports",
+)
 @pytest.mark.skipif(not GIT, reason="needs git")
 @pytest.mark.parametrize(
     ("setting", "command"),
@@ -209,6 +220,7 @@ async def test_without_hardening_it_would(setting: str, command: str, tmp_path: 
     assert fired.exists()
 
 
+@pytest.mark.promise("shell-commands.md", "a partial clone would fetch what is missing")
 @pytest.mark.skipif(not GIT, reason="needs git")
 @pytest.mark.parametrize("harden", [True, False])
 @pytest.mark.parametrize("scheme", ["ext", "file"])
@@ -271,6 +283,10 @@ async def test_what_is_plain_is_run_as_it_was_unwrapped(work: Path) -> None:
     assert sorted(argv for argv, _ in host.started) == [["cat", "a.txt"], ["wc", "-l"]]
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "What it matched, or what a listing printed, is judged again before the program starts",
+)
 @pytest.mark.parametrize(
     ("command", "name", "said"),
     [("cat sub/*", "sub/server.key", "may hold secrets"), ("wc -l $(git ls-files)", "-x", "would be an option"),

@@ -226,6 +226,12 @@ def works() -> bool:
     return subprocess.run(asked, capture_output=True).returncode == 0
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "every word has one reading, every program and option is on its list, every path is in "
+    "the workspace, and it only reads or runs the project's own checks",
+)
+@pytest.mark.promise("security.md", "a command that runs unasked was proved")
 @pytest.mark.skipif(not works(), reason="needs bash and bubblewrap")
 def test_what_only_reads_changes_nothing_and_shows_nothing_else() -> None:
     verdicts, wrong = look(1, 3_000, most=120)

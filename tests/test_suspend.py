@@ -534,6 +534,7 @@ async def test_a_saved_run_holds_no_secret() -> None:
     assert (outcome.reason, world.done) == (Reason.ANSWERED, ["drop 1"])
 
 
+@pytest.mark.promise("security.md", "The mark goes with the conversation.")
 async def test_taint_goes_on() -> None:
     async def browse(n: int) -> str:
         "Look at a page."

@@ -79,6 +79,7 @@ async def test_an_exit_code_is_told_when_it_is_not_zero(ws: Workspace, command: 
     assert re.fullmatch(told, await sh(ws, command), re.DOTALL)
 
 
+@pytest.mark.promise("sandbox.md", "A few variables")
 async def test_a_command_sees_no_variable_that_was_not_named(
     ws: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

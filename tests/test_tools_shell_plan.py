@@ -89,6 +89,7 @@ BY_AUTONOMY = {"supervised": (RUNS, ASKED), "full": (RUNS, RUNS), "read_only": (
 WITH_NONE = {"supervised": (ASKED, ASKED), "full": (ASKED, ASKED), "read_only": (DENIED, DENIED)}
 
 
+@pytest.mark.promise("security.md", "what would destroy the machine is refused under both")
 @pytest.mark.parametrize("autonomy", BY_AUTONOMY)
 @pytest.mark.parametrize("name", SANDBOXES)
 async def test_what_runs_what_asks_and_what_never_runs(ws: Workspace, name: str, autonomy: str) -> None:
@@ -156,6 +157,7 @@ SECRETS = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("shell-commands.md", "so that path rules bind a shell as they bind the file tools")
 @pytest.mark.parametrize(("command", "wanted"), SECRETS)
 async def test_rules_on_paths_bind_the_operands_of_commands(ws: Workspace, command: str, wanted: str) -> None:
     box = boxed(ws, policy=RulePolicy("full", [deny_paths("secrets/**")]))
@@ -268,6 +270,7 @@ async def test_always_is_not_offered_by_words_that_would_mean_too_much(ws: Works
     assert isinstance(asked, Pending) and asked.question.prefixes == ()
 
 
+@pytest.mark.promise("policy.md", "What is shown is the exact thing")
 async def test_a_person_sees_the_exact_thing(ws: Workspace) -> None:
     shell = Shell(ws, sandbox=NoSandbox())
     text = shell.preview(params_of("cd sub && rm -r 'a b' | cat\nrm c")).text
@@ -329,6 +332,7 @@ async def sh(
     return (await shell.execute(ShellParams(command=command, **named), ctx or Context())).text
 
 
+@pytest.mark.promise("security.md", "it runs as the plan that was proved, not through a shell")
 async def test_what_is_plain_runs_without_a_shell_and_less_may_do_less(ws: Workspace) -> None:
     recording = Recording()
     assert await sh(ws, recording, "cat a.txt | wc -l") == "3"
@@ -385,6 +389,11 @@ def hostile(ws: Workspace) -> Path:
     return root
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "git runs with its hooks, pagers, file monitors, external diffs, text converters, "
+    "editors, credential helpers, transports",
+)
 @pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
 async def test_git_runs_nothing_of_the_repository(ws: Workspace, hostile: Path, name: str) -> None:
     for command in ("git status --short", "git diff", "git log --oneline -1"):
@@ -405,6 +414,7 @@ RUNS_FILES = ["bash run.sh", "sh -x ./run.sh", "./run.sh", "cd sub && bash ../ru
               "python3 run.sh", "echo a; bash run.sh", "bash -c 'bash run.sh'", "sudo bash run.sh", "$SHELL ./run.sh", "env bash run.sh", "cat run.sh | bash"]  # fmt: skip
 
 
+@pytest.mark.promise("shell-commands.md", "if the file is another one when the answer comes, nothing runs")
 @pytest.mark.parametrize("command", RUNS_FILES)
 async def test_a_yes_to_a_script_holds_for_what_was_in_it(ws: Workspace, command: str) -> None:
     script = Path(ws.root.path) / "run.sh"
@@ -423,6 +433,7 @@ async def test_a_yes_to_a_script_holds_for_what_was_in_it(ws: Workspace, command
     assert not (await box.execute(again, Answer(Verdict.YES))).is_error
 
 
+@pytest.mark.promise("shell-commands.md", "if the file is another one when the answer comes, nothing runs")
 async def test_a_yes_to_a_target_holds_for_its_file(ws: Workspace) -> None:
     makefile = Path(ws.root.path) / "Makefile"
     makefile.write_text("deploy:\n\t@echo harmless\n")
@@ -462,6 +473,9 @@ def linked(ws: Workspace, tmp_path: Path) -> Workspace:
     return ws
 
 
+@pytest.mark.promise(
+    "shell-commands.md", "a link to what may hold secrets or to what lies outside the workspace asks"
+)
 async def test_a_command_asks_where_a_link_leads_to_what_would_ask(linked: Workspace) -> None:
     box = boxed(linked, policy="supervised")
     commands = [command.replace("\0", "|") for command in LINKED.replace(" | ", " \0 ").split("|")]
@@ -473,6 +487,9 @@ async def test_a_command_asks_where_a_link_leads_to_what_would_ask(linked: Works
     assert asks == []
 
 
+@pytest.mark.promise(
+    "shell-commands.md", "a link to what may hold secrets or to what lies outside the workspace asks"
+)
 async def test_a_question_about_a_link_says_where_it_leads(linked: Workspace) -> None:
     pending = await prepared(boxed(linked, policy="supervised"), "cat safe.txt")
     assert isinstance(pending, Pending)
@@ -483,6 +500,11 @@ async def test_a_question_about_a_link_says_where_it_leads(linked: Workspace) ->
     assert "outside=1" in full.text
 
 
+@pytest.mark.promise("shell-commands.md", "the decision and again just before a program starts")
+@pytest.mark.promise(
+    "policy.md",
+    "Operands of commands are looked up in the same way, and once more when a proved command starts",
+)
 async def test_a_link_that_appears_after_the_decision_is_not_followed(linked: Workspace) -> None:
     box = boxed(linked, policy="supervised")
     root = Path(linked.root.path)

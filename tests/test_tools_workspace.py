@@ -123,6 +123,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.promise("security.md", "File tools stay in the workspace")
 @each("path", OUTSIDE)
 def test_outside_is_not_read(ws: Workspace, path: str) -> None:
     with pytest.raises(ToolError) as refused:
@@ -130,6 +131,7 @@ def test_outside_is_not_read(ws: Workspace, path: str) -> None:
     assert SECRET not in refused.value.message
 
 
+@pytest.mark.promise("security.md", "File tools stay in the workspace")
 @pytest.mark.parametrize("path", [path for path in OUTSIDE if path not in ("nothing", "magic/secret.txt")])
 def test_outside_is_not_written(ws: Workspace, path: str) -> None:
     outside = Path(ws.root.path).parent / "outside"
@@ -273,6 +275,7 @@ def flipping(ws: Workspace) -> Iterator[Workspace]:
 RACES = 3_000
 
 
+@pytest.mark.promise("security.md", "There is no check that a rename could come after.")
 def test_a_raced_link_never_leads_a_read_out(flipping: Workspace) -> None:
     seen: set[str] = set()
     for _ in range(RACES):
@@ -283,6 +286,7 @@ def test_a_raced_link_never_leads_a_read_out(flipping: Workspace) -> None:
     assert SECRET not in seen
 
 
+@pytest.mark.promise("security.md", "File tools stay in the workspace")
 def test_a_raced_link_never_leads_a_write_out(flipping: Workspace) -> None:
     for number in range(RACES // 5):
         try:
@@ -294,6 +298,7 @@ def test_a_raced_link_never_leads_a_write_out(flipping: Workspace) -> None:
     assert {entry.name: entry.read_text() for entry in outside.iterdir()} == {"secret.txt": SECRET}
 
 
+@pytest.mark.promise("security.md", "There is no check that a rename could come after.")
 def test_a_raced_link_never_leads_a_search_out(flipping: Workspace) -> None:
     for _ in range(RACES // 10):
         try:

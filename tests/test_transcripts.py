@@ -154,6 +154,11 @@ async def test_a_run_goes_on_from_a_broken_conversation_and_says_so(caplog: pyte
 # -- files
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A transcript is readable up to its last whole line. A result in it is true; a call "
+    "without one is answered as `outcome_unknown`.",
+)
 async def test_a_file_of_which_any_lines_are_torn_is_readable(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     messages = await written(path)
@@ -288,6 +293,11 @@ def full_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
     return monkeypatch.undo
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A run whose transcript cannot be written ends with the reason `failed`, and raises. Each "
+    "call in `outcome.messages` has its result, and `detail` says what the file lacks.",
+)
 async def test_a_full_disk_leaves_conversation_and_file_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +352,9 @@ async def run_with(file: TranscriptFile) -> tuple[Run, list[str], list[str]]:
     return run, ran, [event.message async for event in run if isinstance(event, Notice)]
 
 
+@pytest.mark.promise(
+    "faults.md", "What the transcript lacks is written before its next record, or when it is closed."
+)
 async def test_what_a_disk_that_was_full_for_a_moment_kept_from_the_file_is_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +388,11 @@ async def test_what_a_disk_that_was_full_for_a_moment_kept_from_the_file_is_writ
             assert messages_to_json(reading.mended) == messages_to_json(run.outcome.messages)
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A transcript that was removed is said. A record that could not be made, because a mask "
+    "raised, is a line that says so.",
+)
 async def test_a_file_that_was_removed_is_said_and_not_written_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -387,6 +405,11 @@ async def test_a_file_that_was_removed_is_said_and_not_written_on(
     assert "the file was removed" in caplog.text and not file.path.exists()
 
 
+@pytest.mark.promise(
+    "faults.md",
+    "A transcript that was removed is said. A record that could not be made, because a mask "
+    "raised, is a line that says so.",
+)
 async def test_a_mask_that_raises_leaves_a_line_that_says_so(tmp_path: Path) -> None:
     for fails_at in range(7):
         file = TranscriptFile(tmp_path / f"{fails_at}.jsonl")

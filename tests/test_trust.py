@@ -60,6 +60,15 @@ KEY = 'read_file {"path": "keys/a"}'
 SAVE = 'write_file {"path": "a", "content": ""}'
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Untrusted rules do not protect: rules that are not used forbid nothing. A line says so each time.",
+)
+@pytest.mark.promise(
+    "policy.md",
+    "Nothing in the folder that is worked on is taken as an approval, and nothing there is a "
+    "rule until you say so.",
+)
 def test_what_nobody_trusted_is_not_used_and_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdict, said = explained(capsys, KEY)
     assert verdict == "allow"
@@ -68,6 +77,7 @@ def test_what_nobody_trusted_is_not_used_and_said(project: Path, capsys: pytest.
     assert "toolcrib trust ." in said
 
 
+@pytest.mark.promise("policy.md", "They only restrict.")
 def test_trusted_rules_narrow_and_allow_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust", "--yes"]) == 0
     shown = capsys.readouterr().out
@@ -86,6 +96,7 @@ def test_trusted_rules_narrow_and_allow_nothing(project: Path, capsys: pytest.Ca
     assert explained(capsys, SAVE, "--autonomy", "read_only")[0].startswith("deny")
 
 
+@pytest.mark.promise("policy.md", "Only this content is trusted.")
 def test_a_changed_file_is_not_trusted(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust", "--yes"]) == 0
     file_of(project).write_text(RULES.replace("keys/**", "kexs/**"))
@@ -101,6 +112,7 @@ def test_a_changed_file_is_not_trusted(project: Path, capsys: pytest.CaptureFixt
     assert main(["trust", "--revoke"]) == 1
 
 
+@pytest.mark.promise("policy.md", "Only this content is trusted.")
 def test_another_folder_with_the_same_rules_is_not_trusted(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +142,7 @@ def test_the_rules_hold_in_runs_and_calls(project: Path, capsys: pytest.CaptureF
     assert "keys stay where they are" in said.out + said.err
 
 
+@pytest.mark.promise("policy.md", "Only this content is trusted.")
 def test_what_was_trusted_is_not_changed_by_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust", "--yes"]) == 0
     call = 'write_file {"path": ".toolcrib/policy.toml", "content": ""}'
@@ -172,6 +185,7 @@ ODD: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.promise("policy.md", "Only an ordinary file.")
 @pytest.mark.parametrize("change", ODD.values(), ids=ODD)
 def test_odd_files_are_never_used(
     change: Callable[[Path], Any], project: Path, capsys: pytest.CaptureFixture[str]
@@ -286,6 +300,7 @@ def test_examples_of_trusted_rules_are_tried(project: Path, capsys: pytest.Captu
     assert "does not match it" in capsys.readouterr().err
 
 
+@pytest.mark.promise("policy.md", "They only restrict.")
 def test_narrowing_never_widens() -> None:
     users = RulePolicy("supervised", [Rule(verb=Verb.DENY, tools=("shell",))])
     narrowed = users.restricted([Rule(verb=Verb.ALLOW, tools=("shell",))], "full")

@@ -73,6 +73,7 @@ def gone(pid: int) -> bool:
     return False
 
 
+@pytest.mark.promise("sandbox.md", "each later one is a fork of it")
 def test_one_launcher_starts_all_commands_as_if_this_process_had(tmp_path: Path) -> None:
     first = launcher()
     assert launcher() == first != os.getpid()
@@ -86,6 +87,7 @@ def test_one_launcher_starts_all_commands_as_if_this_process_had(tmp_path: Path)
         run("true", str(tmp_path / "missing"))
 
 
+@pytest.mark.promise("sandbox.md", "It holds nothing of your process's memory, environment or open files")
 def test_it_has_nothing_of_this_process_or_of_an_earlier_command() -> None:
     token = secrets.token_hex(16)
     os.environ["OF_THE_APPLICATION"] = token
@@ -107,6 +109,7 @@ def test_it_has_nothing_of_this_process_or_of_an_earlier_command() -> None:
                 assert token.encode() not in memory.read(end - begin), line
 
 
+@pytest.mark.promise("sandbox.md", "the next command gets a new launcher, which starts with the same")
 def test_what_this_process_gives_up_its_later_commands_do_not_have() -> None:
     first = launcher()
 
@@ -147,6 +150,7 @@ def test_a_launcher_that_was_killed_is_replaced_and_takes_its_commands_with_it()
     assert run("true").code == 0
 
 
+@pytest.mark.promise("sandbox.md", "and ends with your process")
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     assert gone(int(in_fork(lambda: str(launcher()))))
     here = str(Path(__file__).parents[1])

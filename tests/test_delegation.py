@@ -387,6 +387,35 @@ async def test_a_question_two_levels_down_suspends_and_resumes_the_whole_tree(ve
     assert (outcome.reason, outcome.text) == (asking.reason, asking.text)
     assert results(outcome) == results(asking) == ["lead: done"]
     assert outcome.usage.total_tokens == asking.usage.total_tokens
+    assert tree_of(outcome) == tree_of(asking)
+
+
+def tree_of(outcome: Outcome) -> Any:
+    """How a run and the runs within it ended."""
+    texts = [message.text for message in outcome.messages]
+    return outcome.reason, outcome.text, texts, outcome.usage, [tree_of(nested) for nested in outcome.nested]
+
+
+async def test_what_ended_before_a_run_waited_is_known_when_it_goes_on() -> None:
+    """A task that was finished, with one inside of it, and one in the turn that waits: each is there once."""
+
+    def team() -> dict[str, Delegate]:
+        inner = {"low": helper(saying("low: done"))}
+        tools = delegation_tools(inner)
+        lead = Agent(Scripted([calling(task("low")), saying("lead: done")]), tools, autonomy="full")
+        return {
+            "lead": Delegate(lead, "Leads."),
+            "helper": helper(calling(("save", {"path": "a"})), saying("saved")),
+        }
+
+    turns = [calling(task("lead")), calling(task("helper"))]
+    asking = await manager(team(), *turns, autonomy="supervised", approver=Asked()).run("go")
+    agent = manager(team(), *turns, autonomy="supervised", on_question="suspend")
+    waiting = await agent.run("go")
+    saved = json.loads(json.dumps(waiting.to_json()))
+    outcome = await agent.resume(saved, {waiting.questions[0].id: "yes"})
+    assert tree_of(outcome) == tree_of(asking)
+    assert [nested.text for nested in outcome.nested] == ["lead: done", "saved"]
 
 
 async def test_in_a_run_that_suspends_a_background_task_is_done_at_once() -> None:

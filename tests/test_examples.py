@@ -41,6 +41,7 @@ SHOWN = {
         "[waiting] write_report {'name': '2023.txt', 'text': 'All went well.'}",
         "[waiting] delete_report {'name': '2021.txt'}: it can destroy something",
         "[answered] The archive is in order.",
+        "  [answered] There are 2021 and 2022.",
         "    [answered] 2021.txt is gone.",
         "left: 2022.txt, 2023.txt",
     ],

@@ -166,6 +166,7 @@ class RunLoop:
         self.account.begin()
         if self._saved is not None:
             self.account.go_on(self._saved.usage, self._saved.earlier, before, self.messages[-2])
+            self.account.nested = self._saved.nested
         inside: AbstractContextManager[None] = nullcontext()
         if self._within is not None and self._suspension is not None:
             inside = self._suspension.inside(self._within)
@@ -395,6 +396,7 @@ class RunLoop:
             seconds=self.account.seconds,
             chosen=self._chosen,
             failures=self._failures,
+            nested=self.account.nested,
             box=self.box.suspensions.saved(self.id),
             suspension=suspension,
         )

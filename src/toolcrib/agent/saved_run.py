@@ -44,6 +44,7 @@ class SavedRun:
     seconds: float
     chosen: bool
     failures: dict[str, int]
+    nested: list[Outcome] = field(default_factory=list)  # of the runs within its calls that have ended
     box: dict[str, Any] = field(default_factory=dict)  # what its toolbox remembered, of the outermost run
     suspension: Suspension = field(default_factory=Suspension)
 
@@ -54,6 +55,7 @@ class SavedRun:
         data = {name: getattr(self, name) for name in STATE}
         data["messages"] = messages_to_json(self.messages)["messages"]
         data["usage"], data["earlier"] = asdict(self.usage), asdict(self.earlier)
+        data["nested"] = [_outcome_to_dict(outcome) for outcome in self.nested]
         masked: dict[str, Any] = mask(to_jsonable_python(data, fallback=str))
         return masked
 
@@ -77,6 +79,7 @@ class SavedRun:
             float(data["seconds"]),
             bool(data["chosen"]),
             dict(data["failures"]),
+            [_nested_outcome(item) for item in data.get("nested", ())],
         )
 
     @classmethod
@@ -138,12 +141,16 @@ def nested_before(suspension: Suspension, run: str, task: Message) -> tuple[Save
         return None, None
     if data["task"] != mark_of(task):
         raise ToolError("The run that waited for an answer was about something else. Nothing more was run.")
-    return (None, _nested_outcome(run, data)) if "reason" in data else (SavedRun.from_dict(data), None)
+    return (
+        (None, _nested_outcome({"run": run, **data}))
+        if "reason" in data
+        else (SavedRun.from_dict(data), None)
+    )
 
 
 def nested_to_dict(task: Message, ended: Outcome | SavedRun, mask: Callable[[Any], Any]) -> dict[str, Any]:
     """A run within a call that waits, or that ended in a call that may still wait."""
-    data = ended.to_dict(mask) if isinstance(ended, SavedRun) else _outcome_to_dict(ended, mask)
+    data = ended.to_dict(mask) if isinstance(ended, SavedRun) else mask(_outcome_to_dict(ended))
     return {"task": mark_of(task), **data}
 
 
@@ -152,23 +159,25 @@ def mark_of(task: Message) -> str:
     return fingerprint("task", messages_to_json([task])["messages"])
 
 
-def _outcome_to_dict(outcome: Outcome, mask: Callable[[Any], Any]) -> dict[str, Any]:
-    data: dict[str, Any] = {
+def _outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "run": outcome.run,
         "reason": outcome.reason.value,
         "text": outcome.text,
         "detail": outcome.detail,
         "turns": outcome.turns,
         "usage": asdict(outcome.usage),
         "messages": messages_to_json(outcome.messages)["messages"],
+        "nested": [_outcome_to_dict(nested) for nested in outcome.nested],
     }
-    masked: dict[str, Any] = mask(data)
-    return masked
 
 
-def _nested_outcome(run: str, data: Mapping[str, Any]) -> Outcome:
+def _nested_outcome(data: Mapping[str, Any]) -> Outcome:
     messages = messages_from_json({"format": FORMAT, "messages": data["messages"]})
     usage, reason = Usage(**data["usage"]), Reason(data["reason"])
-    return Outcome(reason, str(data["text"]), messages, usage, int(data["turns"]), run, str(data["detail"]))
+    nested = [_nested_outcome(item) for item in data.get("nested", ())]
+    turns, detail = int(data["turns"]), str(data["detail"])
+    return Outcome(reason, str(data["text"]), messages, usage, turns, str(data["run"]), detail, nested)
 
 
 def _give(answers: Answers, questions: Mapping[str, Any], suspension: Suspension) -> None:

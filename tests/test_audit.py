@@ -327,7 +327,7 @@ def test_a_run_whose_log_is_broken_does_not_begin(
     capsys.readouterr()
     assert audited("{name: list_dir, arguments: {}}", "--json") == 2
     told = capsys.readouterr()
-    in_force, problem = told.err.strip().splitlines()
+    *_, in_force, problem = told.err.strip().splitlines()
     assert told.out == "" and in_force.startswith("autonomy ") and "audit.jsonl" in problem
 
 

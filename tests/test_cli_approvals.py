@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def asked(folder: Path, answer: str | None) -> str:
     """A run that wants to write: what was shown up to its end, the question answered if there has to be one."""
-    run = Pty(folder, "run", "x", "-m", "scripted:one.yaml")
+    run = Pty(folder, "run", "x", "-m", "scripted:one.yaml", "--autonomy", "supervised")
     seen = ""
     if answer is not None:
         seen = run.until(PROMPT)
@@ -93,7 +93,7 @@ def test_what_is_written_to_a_project_approves_nothing(folder: Path) -> None:
 def test_a_file_that_changed_while_a_person_thought_is_shown_again(folder: Path) -> None:
     target = folder / "here" / "b.txt"
     target.write_text("before\n")
-    run = Pty(folder / "here", "run", "x", "-m", "scripted:one.yaml")
+    run = Pty(folder / "here", "run", "x", "-m", "scripted:one.yaml", "--autonomy", "supervised")
     assert "-before" in run.until(PROMPT)
     target.write_text("between\n")
     run.send("y\n")
@@ -104,7 +104,7 @@ def test_a_file_that_changed_while_a_person_thought_is_shown_again(folder: Path)
 
 
 def test_a_prefix_covers_commands_that_begin_alike(folder: Path) -> None:
-    run = Pty(folder / "here", "run", "x", "-m", "scripted:two.yaml", columns=200)
+    run = Pty(folder / "here", "run", "x", "-m", "scripted:two.yaml", "--autonomy", "supervised", columns=200)
     assert "[p] always mkdir *" in run.until(PROMPT)
     run.send("p\n")
     between = run.until(PROMPT)  # and the third command begins otherwise

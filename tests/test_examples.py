@@ -71,6 +71,12 @@ SHOWN = {
         "; asking scripted]\n[throw_away: The blunt saws are gone.]",
         "[answered; thrown away: blunt saws]",
     ],
+    "coding_agent.py": [
+        "[shell: success] FAILED (failures=2)",
+        "[edit_file: success] Edited amounts.py at line 15.",
+        "[shell: success] OK",
+        "an undo would change amounts.py",
+    ],
     "operations_agent.py": [
         "* python3-1 runs in the background: the importer",
         "[a line matched 'watching inbox']",

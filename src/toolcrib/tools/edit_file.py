@@ -109,11 +109,12 @@ class EditFile(
             refuse_broken(self.refuse_broken_syntax, [edit])
             version = version_of(data)
             self.backend.apply([Write(params.path, edit.data, version)], ctx.permits)
-            seen = self.backend.seen.version(ctx.key.run, shown)
+            place = self.backend.leads_to(params.path) or shown
+            seen = self.backend.seen.version(ctx.key.run, place)
             if seen is not None and seen != version:
                 edit.said.append("Elsewhere the file had changed since you last read it.")
             else:
-                self.backend.seen.note(ctx.key.run, shown, version_of(edit.data))
+                self.backend.seen.note(ctx.key.run, place, version_of(edit.data))
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
         return " ".join(filter(None, (*edit.said, broken_words(edit))))
 

@@ -106,7 +106,8 @@ class ReadFile(
             page = _Page(params)
             page.read(file, encoding, ctx.check_cancelled)
         if not page.stopped:
-            self.backend.seen.note(ctx.key.run, shown, page.digest.hexdigest())
+            place = self.backend.leads_to(params.path) or shown
+            self.backend.seen.note(ctx.key.run, place, page.digest.hexdigest())
         ctx.report(tip=f"{shown}, {page.total} lines")
         return page.render(shown, encoding)
 

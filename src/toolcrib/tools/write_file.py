@@ -97,10 +97,11 @@ class WriteFile(
             status = self.backend.stat(params.path, ctx.permits)
             before = self._before(params.path, ctx.permits) if status is not None else ""
             # What changed since the run read it is not overwritten unseen.
-            seen = self.backend.seen.version(ctx.key.run, shown)
+            place = self.backend.leads_to(params.path) or shown
+            seen = self.backend.seen.version(ctx.key.run, place)
             expected = seen if status is not None else None
             (created,) = self.backend.apply([Write(params.path, data, expected)], ctx.permits)
-            self.backend.seen.note(ctx.key.run, shown, version_of(data))
+            self.backend.seen.note(ctx.key.run, place, version_of(data))
         if before is not None:
             ctx.report(result={"diff": unified_diff(before, params.content, shown)})
         lines = len(params.content.splitlines())

@@ -9,7 +9,8 @@ bubblewrap and strace): harmless if it changed no file, connected to nobody, sig
 ended well. A program that is not installed, a run that failed, and a command that found nothing to change although its
 description begins with a word such as "remove", or that asked a question, say nothing: they are left out and counted.
 `--labels` keeps the labels in a file, so that only the policies are run again; `--asking` lists what is wrong;
-`--options` instead tries every option of every installed program of our tables, alone and with a file.
+`--options` instead tries every option of every installed program of our tables, alone and with a file; `--kept FILE` keeps
+what was tried, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 
-from everyday import sample_folder
+from everyday import option_trials, sample_folder
 from everyday.placeholders import filled
 from everyday.traced_run import Ground
 from shell_bypasses import STRATEGIES
@@ -39,7 +40,6 @@ from toolcrib.assembly import default_tools
 from toolcrib.call import CallKey
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.find_commands import programs_in
-from toolcrib.command.programs.options import listed_options
 from toolcrib.command.programs.table import SYNOPSES
 from toolcrib.command.sandbox import Bubblewrap
 from toolcrib.prepared import Ready
@@ -237,43 +237,19 @@ def list_wrong(found: list[Labelled], core: set[str]) -> None:
             print(f"UNSEEN {one.label} {one.text!r}: {one.why!r}")
 
 
-def options_that_harm() -> list[str]:
-    """Every command with one option of a row that is judged to read only, and did more."""
-    wrong: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        ground = Ground(Path(folder, "ground"))
-        for name, row in SYNOPSES.items():
-            program = name.split()[0]
-            if not shutil.which(program) or program in BUILTINS | {"cd", ":", "yes"}:
-                continue
-            options = {
-                **listed_options(row.options),
-                **(listed_options(row.reading.options) if row.reading else {}),
-            }
-            needed = [(row.reading or row).needs.split()[:1], []] if (row.reading or row).needs else [[]]
-            for option, kind in options.items():
-                value = {"data": "2", "read": "path/to/list", "pair": "a b"}.get(kind, "")
-                for need in needed:
-                    for operand in ("", "path/to/file", "line path/to/file"):
-                        text = " ".join(
-                            filter(None, [name, *need, option.replace("#", "-3"), value, operand])
-                        )
-                        if judge(text).only_reads and (harms := ground.run(text, program).harms):
-                            wrong.append(f"{text}: {'; '.join(harms)[:150]}")
-    return wrong
-
-
 def main() -> None:
     reader = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     reader.add_argument("folder", type=Path)
     reader.add_argument("--options", action="store_true")
+    reader.add_argument("--kept", type=Path)
+    reader.add_argument("--seed", type=int, default=1)
     reader.add_argument("--labels", type=Path)
     reader.add_argument("--asking", action="store_true")
     options = reader.parse_args()
     if options.options:
-        sys.exit("\n".join(options_that_harm()) or 0)
+        sys.exit(option_trials.report(option_trials.try_options(options.kept, options.seed)) > 0)
     if options.labels and options.labels.exists():
         found = [Labelled(*row) for row in json.loads(options.labels.read_text("utf-8"))]
     else:

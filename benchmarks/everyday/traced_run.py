@@ -12,7 +12,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -59,6 +60,7 @@ class Run:
     status: int
     harms: tuple[str, ...]
     output: str = ""
+    statuses: tuple[int, ...] = ()  # of the commands of a run of many, as far as it came
 
 
 class Ground:
@@ -77,14 +79,21 @@ class Ground:
         # So that no command finds anything to refresh in git's index.
         subprocess.run(["git", "update-index", "-q", "--refresh"], cwd=self.work, capture_output=True)
 
-    def run(self, text: str, program: str) -> Run:
+    def run_all(self, commands: Sequence[str], program: str, *, each: float) -> Run:
+        """Runs commands one after the other in one traced run, each with a time of its own."""
+        lines = [f"timeout -k 1 {each} {text} >/tmp/said 2>&1\necho $?" for text in commands]
+        run = self.run("\n".join(lines), program, limit=(each + 1) * len(commands) + LIMIT)
+        statuses = tuple(int(line) for line in run.output.split() if line.isdigit())
+        return replace(run, statuses=statuses)
+
+    def run(self, text: str, program: str, *, limit: float = LIMIT) -> Run:
         if (self.work / "path").exists():
             shutil.rmtree(self.work / "path", ignore_errors=True)
         alone = sample_folder.place(self.work, text, program)
         before = sample_folder.state(self.work)
         trace = self.root / "trace"
         trace.unlink(missing_ok=True)
-        outcome, status, output = self._confined(text, trace)
+        outcome, status, output = self._confined(text, trace, limit)
         after = sample_folder.state(self.work)
         harms = _harms(trace.read_text("utf-8", "replace")) if trace.exists() else []
         changed = sorted(str(Path(name).relative_to(self.work)) for name in before.keys() ^ after.keys() | {
@@ -98,7 +107,7 @@ class Ground:
             outcome = "not traced"
         return Run(outcome, status, tuple(dict.fromkeys(harms)), output)
 
-    def _confined(self, text: str, trace: Path) -> tuple[Outcome, int, str]:
+    def _confined(self, text: str, trace: Path, limit: float) -> tuple[Outcome, int, str]:
         binds = [word for name in SYSTEM if Path("/", name).exists() for word in _shown(Path("/", name))]
         trace.touch()
         argv = [
@@ -110,7 +119,7 @@ class Ground:
         ]  # fmt: skip
         with tempfile.TemporaryFile() as said:
             try:
-                done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=LIMIT)
+                done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=limit)
                 status = done.returncode
                 outcome: Outcome = "ended" if status == 0 else "failed"
             except subprocess.TimeoutExpired:

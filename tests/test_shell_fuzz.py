@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -104,8 +105,11 @@ def sensible(source: random.Random, depth: int = 0) -> str:
 
 
 def compound(source: random.Random, depth: int) -> str:
-    """A loop or a test."""
-    if source.random() < 0.4:
+    """A loop, a statement, a group or a test."""
+    kind = source.random()
+    if kind < 0.5:
+        return statement(source, depth)
+    if kind < 0.7:
         test = source.choice(
             [
                 "-f a.txt",
@@ -144,6 +148,26 @@ def compound(source: random.Random, depth: int) -> str:
         ["for {} in {}; do {}; done", "for {} in {}\ndo\n  {}\ndone", "for {} in {} ;do {} ; done"]
     )
     return shape.format(name, words, body) + source.choice(["", " | cat", " 2>/dev/null", " < a.txt", " >&2"])
+
+
+def statement(source: random.Random, depth: int) -> str:
+    """`if`, `while`, `until`, `{ }` or `time`. The shims end a loop: no condition holds again and again."""
+    condition, one, two = (sensible(source, depth + 1) for _ in range(3))
+    if source.random() < 0.5:
+        condition = source.choice(
+            ["true", "false", "! true", "! grep a", "[ -f a.txt ]", "ls | grep x", "cat < no"]
+        )
+    shape = source.choice(
+        ["if {0}; then {1}; fi", "if {0}; then {1}; else {2}; fi", "if {0}\nthen\n  {1}\nelse\n  {2}\nfi",
+         "if {0}; then {1}; elif true; then {2}; fi", "if {0}; then {1}; elif false; then {2}; else {1}; fi",
+         "while false; do {1}; done", "until true; do {1}; done", "while grep a; {0}; grep b; do {1}; done",
+         "until {0}; ls; do {1}; done", "while ! ls\ndo {1}\ndone", "{{ {0}; }}", "{{ {0}; {1}; }}", "{{\n{0}\n}}",
+         "time {0}", "! time {0}", "time ({0})", "{{ time {0}; }}", "time {{ {0}; }}", "if {0} then {1}; fi", "{{ {0} }}"]
+    )  # fmt: skip
+    after = source.choice(
+        ["", "", " | cat", " 2>/dev/null", " 2>&1", " < a.txt", " >&2", " && ls", "; ls", " ls"]
+    )
+    return shape.format(condition, one, two) + after
 
 
 def simple(source: random.Random, depth: int) -> str:
@@ -201,6 +225,9 @@ def inputs(seed: int, count: int, seeds: list[str]) -> list[str]:
 FAILURES = (b"No such file or directory", b"Not a directory", b"Bad file descriptor")
 
 
+TIMES = re.compile(rb"\nreal\t[0-9m.]+s(?:\nuser\t.*\nsys\t.*)?\n")  # we cannot tell the second and third
+
+
 def said(output: bytes) -> list[bytes]:
     """The lines that programs printed, without a shell's own complaints: they have other words."""
     failures = (
@@ -209,6 +236,7 @@ def said(output: bytes) -> list[bytes]:
         b"Bad file descriptor",
         b"ambiguous redirect",
     )
+    output = TIMES.sub(b"", output)
     return sorted(line for line in output.split(b"\n") if not line.endswith(failures))
 
 
@@ -340,6 +368,8 @@ SEEDS = [
     "cat a.txt | sort | uniq -c | head -5", "cd src && ls", "ls\npwd\n", "grep -n 'it'\\''s' a.txt", "cat my\\ file.txt",
     "cat <<'EOF'\nhi $x\nEOF\n", "cat <<EOF | wc -l\nhi\nEOF\n", "echo \"$(ls | wc -l) files\"", "(cd src; pwd) 2>&1 | cat",
     "! grep foo a.txt || echo no", "LC_ALL=C sort < a.txt 2>/dev/null", "# list\nls", "wc -l src/*.py && false || echo b",
+    "if grep -q x a.txt; then cat a.txt; else pwd; fi 2>&1 | head", "{ ls; pwd; } | wc -l", "time ls | wc -l",
+    "for f in a b; do if [ -f $f.txt ]; then cat $f.txt; fi; done", "until ls; do pwd; done", "while false\ndo\nls\ndone",
     "echo a \\\n  b", "ls 2>&1 >/dev/null | cat", "echo $(echo a  b) \"$(echo c  d)\"", "cat <<< 'x y' | tr a-z A-Z",
 ]  # fmt: skip
 

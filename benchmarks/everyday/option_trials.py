@@ -24,14 +24,14 @@ from queue import Queue
 from everyday.traced_run import Ground
 from toolcrib.command.judge import judge
 from toolcrib.command.programs.options import Synopsis, listed_options
-from toolcrib.command.programs.table import SYNOPSES
+from toolcrib.command.programs.table import SYNOPSES, TELLS
 
 IN_BASH = {"cd", ":", "yes"}  # `yes` prints without an end
 DEBIAN = {"fd": "fdfind", "bat": "batcat"}
 VALUES = {"data": ("2", "name"), "read": ("path/to/list",), "pair": ("a b",)}
 BATCH = 25
 EACH = 1.5  # seconds of one command
-OF_ONE_PROGRAM = 90.0  # seconds
+OF_ONE_PROGRAM = 300.0  # seconds
 ENDED = (0, 1)  # of a command that took its option: found, or not found
 
 
@@ -77,6 +77,9 @@ def programs() -> dict[str, list[str]]:
     for name, row in SYNOPSES.items():
         if (row.effect == "read" or row.reading is not None) and name.split()[0] not in IN_BASH:
             rows.setdefault(name.split()[0], []).append(name)
+    for names in TELLS.values():
+        for name in names:
+            rows.setdefault(name, [])
     return rows
 
 
@@ -89,6 +92,8 @@ def try_program(ground: Ground, program: str, rows: Sequence[str], seed: int) ->
     run_as = installed(program) or program
     found = Tried(program)
     texts = [pair for name in rows for pair in commands_of(name, SYNOPSES[name])]
+    told = [f"{program} {option}" for option, names in TELLS.items() if program in names]
+    texts += [(text, text) for text in told if judge(text).only_reads and (text, text) not in texts]
     random.Random(seed).shuffle(texts)  # so that what is cut off is no certain part
     found.options = len({option for option, _ in texts})
     accepted = set[str]()

@@ -25,11 +25,12 @@ CALLS = (
     "removexattr,lremovexattr,fremovexattr,mknod,mknodat,mount,umount2,pivot_root,chroot,connect,kill,tkill,tgkill,"
     "pidfd_send_signal,ptrace,sethostname,setdomainname,settimeofday,clock_settime,adjtimex,clock_adjtime,reboot,swapon,swapoff,"
     "init_module,finit_module,delete_module,quotactl,acct,shmget,semget,msgget,shmctl,semctl,msgctl,add_key,keyctl,unshare,setns,"
-    "bpf,perf_event_open,ioctl,sendto,sendmsg,setpriority,ioprio_set,sched_setaffinity,sched_setscheduler,prlimit64,execve,fallocate"
+    "bpf,perf_event_open,ioctl,sendto,sendmsg,setpriority,ioprio_set,sched_setaffinity,sched_setscheduler,prlimit64,execve,fallocate,clone,clone3,fork,vfork"
 )
 LINE = re.compile(r"(\d+) +(\w+)\((.*)")
 FD_FOLDER = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>, ")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+STARTED = re.compile(r"^\d+ +(?:clone3?|v?fork|<\.\.\. (?:clone3?|v?fork) resumed>).*= (\d+)$", re.MULTILINE)
 WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
 FAILED = re.compile(r"= -1 (E\w+)")
 SCRATCH = re.compile(
@@ -145,13 +146,17 @@ def _shown(path: Path) -> list[str]:
 
 def _harms(trace: str) -> list[str]:
     lines = [found for found in map(LINE.match, trace.splitlines()) if found is not None]
-    processes = {found[1] for found in lines}
+    processes = {found[1] for found in lines} | set(STARTED.findall(trace))
     return [harm for found in lines if (harm := _harm(found[2], found[3], processes)) is not None]
 
 
 def _harm(call: str, rest: str, processes: set[str]) -> str | None:
     failed = FAILED.search(rest)
-    if failed is not None and failed[1] in ("ENOENT", "ENOTDIR", "ENOSYS", "ENOTTY") and call != "connect":
+    if (
+        failed is not None
+        and failed[1] in ("ENOENT", "ENOTDIR", "ENOSYS", "ENOTTY", "EFAULT")
+        and call != "connect"
+    ):
         return None
     if call in ("open", "openat"):
         return (
@@ -195,7 +200,7 @@ def _harm(call: str, rest: str, processes: set[str]) -> str | None:
         return None if mine or not changes else f"{call} {rest[:40]}"
     if call in ("adjtimex", "clock_adjtime"):
         return None if "modes=0" in rest else call
-    return None if call == "execve" else call
+    return None if call in ("execve", "clone", "clone3", "fork", "vfork") else call
 
 
 def _paths(rest: str) -> list[str]:

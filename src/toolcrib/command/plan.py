@@ -1,9 +1,10 @@
 """The plan of a command line, as data: it can be stored, shown to a person, and run without a shell.
 
 Plan      steps joined by ; && ||           `a && b; c`
-Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !
+Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !, perhaps timed
 Command   words, environment, redirections   `LC_ALL=C sort < names 2>/dev/null`
 Subshell     a plan in a process of its own     `(cd sub && make)`: its cd ends with it
+Compound  `if`, `while` and `until`, in a process of its own
 Word      text, pattern signs, and substitutions: `"$(ls | wc -l) files"`, `src/*.py`
 """
 
@@ -18,7 +19,8 @@ from typing import Any, Literal
 from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
 
 __all__ = [
-    "Command", "Glob", "Pipeline", "Plan", "Redirect", "Step", "Subshell", "Substitution", "Word", "commands", "quoted",
+    "Command", "Compound", "Glob", "Pipeline", "Plan", "Redirect", "Step", "Subshell", "Substitution", "Word",
+    "commands", "quoted",
 ]  # fmt: skip
 
 VERSION = 1
@@ -100,14 +102,28 @@ class Subshell:
     plan: Plan
     redirects: tuple[Redirect, ...] = ()
 
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return (self.plan,)
 
-Stage = Command | Subshell
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """`if`: conditions, each with its plan, and perhaps that of `else`; `while`, `until`: a condition and a body."""
+
+    kind: Literal["if", "while", "until"]
+    plans: tuple[Plan, ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+Stage = Command | Subshell | Compound
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     stages: tuple[Stage, ...]
     negated: bool = False
+    timed: bool = False  # `time` stands before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +160,9 @@ def commands(plan: Plan) -> Iterator[Command]:
     """Every command of a plan in the order of the text, those of substitutions after the one they are in."""
     for step in plan.steps:
         for stage in step.pipeline.stages:
-            if isinstance(stage, Subshell):
-                yield from commands(stage.plan)
+            if not isinstance(stage, Command):
+                for inner in stage.plans:
+                    yield from commands(inner)
             else:
                 yield stage
                 for word in stage.words:
@@ -168,16 +185,28 @@ def show(plan: Plan) -> str:
 
 
 def _show_pipeline(pipeline: Pipeline) -> str:
-    return ("! " if pipeline.negated else "") + " | ".join(map(_show_stage, pipeline.stages))
+    before = ("! " if pipeline.negated else "") + ("time " if pipeline.timed else "")
+    return before + " | ".join(map(_show_stage, pipeline.stages))
 
 
 def _show_stage(stage: Stage) -> str:
     if isinstance(stage, Subshell):
         pieces = [f"({show(stage.plan)})"]
+    elif isinstance(stage, Compound):
+        pieces = [_show_compound(stage)]
     else:
         pieces = [f"{name}={quoted(value)}" for name, value in stage.env]
         pieces += map(show_word, stage.words)
     return " ".join(pieces + list(map(_show_redirect, stage.redirects)))
+
+
+def _show_compound(stage: Compound) -> str:
+    texts = [f"{show(plan)};" for plan in stage.plans]
+    if stage.kind != "if":
+        return f"{stage.kind} {texts[0]} do {texts[1]} done"
+    pairs = [f"{texts[at]} then {texts[at + 1]}" for at in range(0, len(texts) - 1, 2)]
+    otherwise = f" else {texts[-1]}" if len(texts) % 2 else ""
+    return "if " + " elif ".join(pairs) + otherwise + " fi"
 
 
 def show_word(word: Word) -> str:
@@ -229,6 +258,7 @@ def _steps_json(plan: Plan) -> list[Any]:
         {
             "join": step.join,
             "not": step.pipeline.negated,
+            "time": step.pipeline.timed,
             "stages": [_stage_json(stage) for stage in step.pipeline.stages],
         }
         for step in plan.steps
@@ -246,6 +276,8 @@ def _stage_json(stage: Stage) -> dict[str, Any]:
     ]
     if isinstance(stage, Subshell):
         return {"group": _steps_json(stage.plan), "redirects": redirects}
+    if isinstance(stage, Compound):
+        return {"compound": stage.kind, "plans": list(map(_steps_json, stage.plans)), "redirects": redirects}
     return {"argv": [_word_json(word) for word in stage.words], "env": list(map(list, stage.env)),
             "redirects": redirects}  # fmt: skip
 
@@ -266,7 +298,9 @@ def _plan_of(steps: Any) -> Plan:
         tuple(
             Step(
                 _one_of(step["join"], (";", "&&", "||")),
-                Pipeline(tuple(map(_stage_of, step["stages"])), bool(step["not"])),
+                Pipeline(
+                    tuple(map(_stage_of, step["stages"])), bool(step["not"]), bool(step.get("time", False))
+                ),
             )
             for step in steps
         )
@@ -280,6 +314,12 @@ def _stage_of(data: Any) -> Stage:
     )
     if "group" in data:
         return Subshell(_plan_of(data["group"]), redirects)
+    if "compound" in data:
+        plans = tuple(map(_plan_of, data["plans"]))
+        kind: Literal["if", "while", "until"] = _one_of(data["compound"], ("if", "while", "until"))
+        if len(plans) < 2 or (kind != "if" and len(plans) != 2):
+            raise ValueError(f"not a plan: {kind} of {len(plans)} parts")
+        return Compound(kind, plans, redirects)
     env = tuple((str(name), str(value)) for name, value in data["env"])
     return Command(tuple(map(_word_of, data["argv"])), env, redirects)
 

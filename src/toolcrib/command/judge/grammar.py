@@ -1,8 +1,9 @@
 """Reads tokens as lists, pipelines, commands and redirections. This is the grammar of plain commands:
 
 list      = pipeline { ("&&" | "||" | ";" | newline) pipeline }
-pipeline  = ["!"] stage { ("|" | "|&") stage }
-stage     = ( "(" list ")" | loop ) { redirection } | { assignment | redirection } { word | redirection }
+pipeline  = ["!"] ["time"] stage { ("|" | "|&") stage }
+stage     = ( "(" list ")" | "{" list "}" | for | if | while | until ) { redirection }
+          | { assignment | redirection } { word | redirection }
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, Join, Pipeline, Plan, Redirect, Stage, Step, Subshell, Word
+from toolcrib.command.plan import (
+    Command,
+    Compound,
+    Join,
+    Pipeline,
+    Plan,
+    Redirect,
+    Stage,
+    Step,
+    Subshell,
+    Word,
+)
 
 MAX_COMMANDS = 50  # in one plan
 NAME = re.compile(r"[A-Za-z0-9_./+:-]+|/?(?:[a-z]+/)*\[")
@@ -33,7 +45,7 @@ class Token:
     end: int
     text: str = ""  # the operator, the digits, or the variable's name
     word: Word | None = None
-    group: Subshell | None = None
+    group: Subshell | Compound | None = None
 
 
 def read_plan(tokens: Sequence[Token]) -> Plan:
@@ -99,13 +111,33 @@ class _Grammar:
 
     def pipeline(self) -> Pipeline:
         negated = bool(self.op("!"))
+        timed = self._timed()
         stages = [self.stage()]
         while glue := self.op("|", "|&"):
             if glue == "|&":  # the same as 2>&1 after all other redirections
                 stages[-1] = replace(stages[-1], redirects=(*stages[-1].redirects, Redirect(2, "dup", "1")))
             self.newlines()
             stages.append(self.stage())
-        return Pipeline(tuple(stages), negated)
+        return Pipeline(tuple(stages), negated, timed)
+
+    def _timed(self) -> bool:
+        """Takes the keyword `time`. Quoted, or before an option, it is a program; other forms of it are not known."""
+        token = self.peek()
+        after = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        if (
+            token is None
+            or token.word is None
+            or token.word.literal != "time"
+            or token.end - token.start != 4
+        ):
+            return False
+        begins = after is not None and (
+            (after.word is not None and after.kind == "word" and not after.word.prefix.startswith("-"))
+            or after.group is not None
+            or (after.kind == "op" and after.text == "(")
+        )
+        self.at += begins
+        return begins
 
     def stage(self) -> Stage:
         self.count += 1
@@ -114,7 +146,7 @@ class _Grammar:
         token = self.peek()
         if token is not None and token.group is not None:
             self.at += 1
-            return Subshell(token.group.plan, self._redirects())
+            return replace(token.group, redirects=self._redirects())
         if self.op("("):
             plan = self.steps(closing=True)
             return Subshell(plan, self._redirects())

@@ -10,7 +10,7 @@ from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.recognise import DOES, Recognised, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
-from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Subshell, Word, show_word
+from toolcrib.command.plan import Command, Compound, Pipeline, Plan, Redirect, Subshell, Word, show_word
 from toolcrib.command.programs.options import Access, Effect, worst
 
 MAX_FOLDERS = 8  # that a command might run in, after many a cd
@@ -59,9 +59,10 @@ class PlanJudge:
         """Judges the commands of a pipeline. Returns the folders after it, if it is a cd."""
         previous: Command | None = None
         for stage in pipeline.stages:
-            if isinstance(stage, Subshell):
+            if not isinstance(stage, Command):
                 self.redirects_of_group(stage, folders)
-                self.plan(stage.plan, folders)
+                for inner_plan in stage.plans:
+                    self.plan(inner_plan, folders)
                 previous = None
                 continue
             self.parts.append(self.command(stage, folders, previous))
@@ -74,7 +75,7 @@ class PlanJudge:
             return _after_cd(only, folders)
         return None
 
-    def redirects_of_group(self, group: Subshell, folders: Folders) -> None:
+    def redirects_of_group(self, group: Subshell | Compound, folders: Folders) -> None:
         if not group.redirects:
             return
         effect, reasons, operands = self._redirects(group.redirects, folders)

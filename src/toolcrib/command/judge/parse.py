@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from toolcrib.command.judge.grammar import MAX_COMMANDS, Token, read_plan
@@ -17,7 +18,7 @@ from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
 from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, decode
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Plan, Step, Subshell, Word, commands
+from toolcrib.command.plan import Compound, Plan, Step, Subshell, Word, commands
 
 MAX_DEPTH = 40  # levels of a tree; deeper is not reviewed by anybody
 
@@ -34,14 +35,22 @@ UNKNOWN_OPERATORS = {
     "<>": "a redirection with <>",
 }
 STATEMENTS = {
-    "if_statement": "an if statement", "c_style_for_statement": "a loop",
-    "while_statement": "a loop", "case_statement": "a case statement", "function_definition": "a function",
-    "compound_statement": "a { } group", "test_command": "a [ ] or [[ ]] test",
+    "c_style_for_statement": "a loop", "case_statement": "a case statement", "function_definition": "a function",
+    "test_command": "a [ ] or [[ ]] test",
     "declaration_command": "a declaration", "unset_command": "unset", "variable_assignments": "assignments",
 }  # fmt: skip
 DELIMITER = re.compile(r"'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z0-9_.-]+)")
 TEST = re.compile(r"\[ +([^\n;&|<>()`]+?) +\]")
 LOOP_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!proxy)")
+# Statements whose parts begin with these keywords, and the nodes of the tree that hold some of the parts.
+COMPOUNDS = {
+    "if_statement": re.compile(r"if then (?:elif then )*(?:else )?fi"),
+    "while_statement": re.compile(r"(?:while|until) do done"),
+    "compound_statement": re.compile(r"\{ \}"),
+}
+COMPOUND_KINDS: dict[str, Literal["if", "while", "until"]] = {"if": "if", "while": "while", "until": "until"}
+CLAUSES = {"elif_clause", "else_clause", "do_group"}
+KEYWORDS = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}"}
 MAX_ROUNDS = 20
 MAX_LOOPS = 2  # inside of each other
 MAX_INSIDE = 10
@@ -52,7 +61,10 @@ def parse(text: str) -> Plan:
     """The plan of a command line. Raises NotProved, with the reason, if any part has more than one reading."""
     screen(text)
     root = tree_of(text)
-    return _Reader(text.encode()).plan(root)
+    plan = _Reader(text.encode()).plan(root)
+    if sum(1 for _ in commands(plan)) > MAX_COMMANDS:
+        raise NotProved(f"more than {MAX_COMMANDS} commands")
+    return plan
 
 
 class _Reader:
@@ -117,6 +129,8 @@ class _Reader:
             self._add("word", node, word=decode(node, self._inner, self.variables))
         elif kind == "for_statement":
             self._loop(node, depth)
+        elif kind in COMPOUNDS:
+            self._compound(node, depth)
         elif kind == "test_command" and (test := TEST.fullmatch(node.text)):
             self._test(node, test)
         else:
@@ -192,6 +206,43 @@ class _Reader:
         ):
             raise NotProved("a loop that is too long or changes its folder")
         self.tokens.append(Token("group", node.start, node.end, group=Subshell(plan)))
+
+    def _compound(self, node: Node, depth: int) -> None:
+        """`if`, `while` and `until` with the plans of their parts; `{ …; }` is a subshell, for no cd may be in it."""
+        flat = [
+            one for child in node.children for one in (child.children if child.kind in CLAUSES else [child])
+        ]
+        ats = [at for at, one in enumerate(flat) if not one.is_named and one.kind in KEYWORDS]
+        words = [flat[at].text for at in ats]
+        if not COMPOUNDS[node.kind].fullmatch(" ".join(words)):
+            raise NotProved(f"an odd {words[0] if words else 'statement'}")
+        if (ats[0], ats[-1]) != (0, len(flat) - 1) or (flat[0].start, flat[-1].end) != (node.start, node.end):
+            raise NotProved(f"an odd {words[0]}")
+        plans = tuple(
+            self._part(flat[here], flat[here + 1 : after], flat[after], depth)
+            for here, after in itertools.pairwise(ats)
+        )
+        if any(command.words[0].literal == "cd" for plan in plans for command in commands(plan)):
+            raise NotProved(f"a {words[0]} that changes its folder")
+        first = words[0]
+        kind = COMPOUND_KINDS.get(first)
+        group = Compound(kind, plans) if kind is not None else Subshell(plans[0])
+        self.tokens.append(Token("group", node.start, node.end, group=group))
+
+    def _part(self, begin: Node, inside: Sequence[Node], end: Node, depth: int) -> Plan:
+        """The plan between two keywords: after the first stands a blank, before the second a `;` or newline."""
+        inner = _Reader(self.raw, self.variables, self.inside + 1)
+        for child in inside:
+            inner._node(child, depth + 1)
+        if inner.heredocs:
+            raise NotProved("a statement with a here-document or a comment in it")
+        tokens = inner._with_newlines(begin.end, end.start)
+        separated = tokens and (
+            tokens[-1].kind == "newline" or (tokens[-1].kind, tokens[-1].text) == ("op", ";")
+        )
+        if self.raw[begin.end : begin.end + 1] not in (b" ", b"\t", b"\n") or not separated:
+            raise NotProved(f"an odd {begin.text}")
+        return read_plan(tokens)
 
     def _tiled(self, node: Node) -> bool:
         """Whether only blanks stand between the children of a node."""

@@ -5,9 +5,11 @@ So no shell runs, and what it would have run is judged as if it stood there alon
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, Pipeline, Plan, Stage, Step, Subshell
+from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell
 from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
@@ -21,9 +23,7 @@ def unwrapped(plan: Plan, depth: int = 0) -> Plan:
         tuple(
             Step(
                 step.join,
-                Pipeline(
-                    tuple(_stage(stage, depth) for stage in step.pipeline.stages), step.pipeline.negated
-                ),
+                replace(step.pipeline, stages=tuple(_stage(stage, depth) for stage in step.pipeline.stages)),
             )
             for step in plan.steps
         )
@@ -33,6 +33,8 @@ def unwrapped(plan: Plan, depth: int = 0) -> Plan:
 def _stage(stage: Stage, depth: int) -> Stage:
     if isinstance(stage, Subshell):
         return Subshell(unwrapped(stage.plan, depth), stage.redirects)
+    if isinstance(stage, Compound):
+        return replace(stage, plans=tuple(unwrapped(plan, depth) for plan in stage.plans))
     texts = [word.literal for word in stage.words]
     argv = [text for text in texts if text is not None]
     if len(argv) != len(texts) or not _of_the_system(argv[0]):

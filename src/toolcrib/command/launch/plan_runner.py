@@ -8,6 +8,7 @@ and one that was ended by a signal 128 plus the signal's number.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,13 +17,14 @@ from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand
 from toolcrib.command.launch.git_options import hardened
-from toolcrib.command.plan import Command, Pipeline, Plan, Redirect, Stage, Subshell, Word
+from toolcrib.command.plan import Command, Compound, Pipeline, Plan, Redirect, Stage, Subshell, Word
 from toolcrib.command.programs.listing import lists_names
 
 NOT_FOUND = 127
 NOT_RUN = 126
 MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
 MAX_SUBSTITUTION = 1 << 20  # bytes of what `$( … )` prints
+ROUND = 0.001  # seconds between two rounds of a loop
 READ = os.O_RDONLY
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -130,10 +132,14 @@ async def _plan(plan: Plan, state: _State, streams: Streams) -> int:
 
 
 async def _pipeline(pipeline: Pipeline, state: _State, streams: Streams) -> int:
+    started = time.monotonic()
     if len(pipeline.stages) == 1:
         status = await _stage(pipeline.stages[0], state, streams)
     else:
         status = await _connected(pipeline.stages, state, streams)
+    if pipeline.timed:
+        minutes, seconds = divmod(time.monotonic() - started, 60)
+        await _complain(streams[2], f"\nreal\t{minutes:.0f}m{seconds:.3f}s")
     return int(not status) if pipeline.negated else status
 
 
@@ -196,10 +202,30 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
         if isinstance(stage, Subshell):
             own = state.copy()
             return await _plan(stage.plan, own, streams)
+        if isinstance(stage, Compound):
+            return await _compound(stage, state.copy(), streams)
         return await _command(stage, argv, state, streams, opened)
     finally:
         for fd in opened:
             os.close(fd)
+
+
+async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
+    import asyncio
+
+    plans = stage.plans
+    if stage.kind == "if":
+        for at in range(0, len(plans) - 1, 2):
+            if not await _plan(plans[at], state, streams):
+                return await _plan(plans[at + 1], state, streams)
+        return await _plan(plans[-1], state, streams) if len(plans) % 2 else 0
+    status = 0
+    while (await _plan(plans[0], state, streams) == 0) == (stage.kind == "while"):
+        status = await _plan(plans[1], state, streams)
+        await asyncio.sleep(
+            ROUND
+        )  # what ends it from outside must come through, also where nothing is started
+    return status
 
 
 async def _argv(command: Command, state: _State, streams: Streams) -> list[str]:

@@ -36,6 +36,12 @@ IP_OBJECTS = {
     "mroute", "netc", "netconf", "tunnel", "tunt", "tuntap", "netns", "vrf", "nexthop", "token", "tcp_metrics",
     "fdb", "v", "vlan", "mdb", "h", "help",
 }  # fmt: skip
+NO_ADDRESSES = {"-i", "--interfaces", "-s", "--statistics", "-x", "--unix"}
+BESIDE = {"-a", "-l", "-e", "-p", "-c", "-v", "-W"}
+SOCKETS = re.compile(
+    r"state|exclude|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|closed?|close-wait|last-ack|listen(?:ing)?|closing"
+    r"|all|connected|synchronized|bucket|big|sport|dport|and|or|not|[()!<>=]|[!<>=]=|&&|\|\||eq|ne|gt|lt|ge|le|:\d+|\d+"
+)
 IP_SHOWS = {"sh", "show", "ls", "lst", "list"}
 
 
@@ -53,6 +59,26 @@ def capabilities(found: Arguments) -> None:
 def printed_variables(found: Arguments) -> None:
     if not found.of("data") or not set(found.of("data")) <= VARIABLES:
         raise NotProved("printenv: variables that are not on its list")
+
+
+def sockets(found: Arguments) -> None:
+    """The filter of ss: states, and ports by number. It would look up other names, perhaps at a server."""
+    if not all(SOCKETS.fullmatch(word) for text in found.of("data") for word in text.split()):
+        raise NotProved("ss: a filter that may look up a name")
+
+
+def numbers(found: Arguments) -> None:
+    """netstat asks a server for the names of addresses, unless it shows numbers or has no addresses to show."""
+    if found.options & {"-n", "--numeric", "--numeric-hosts"}:
+        return
+    if not found.options & NO_ADDRESSES or found.options - NO_ADDRESSES - BESIDE:
+        raise NotProved("netstat: without -n it looks up names")
+
+
+def omitted(found: Arguments) -> None:
+    """pidof writes to the log of the system what it does not understand."""
+    if any(not re.fullmatch(r"\d+|%PPID", word.literal or "") for _, word in found.values):
+        raise NotProved("pidof: -o takes the number of a process")
 
 
 def settings(found: Arguments) -> None:

@@ -30,6 +30,12 @@ def _no_emit(found: Arguments) -> None:
         raise NotProved("tsc: without --noEmit it writes files")
 
 
+def _many_packages(found: Arguments) -> None:
+    """Of one package that is a program, go build puts that program beside the sources; of several it only compiles."""
+    if not any(name.endswith("...") for name in found.of("read")):
+        raise NotProved("go build: leaves a program in the folder (./... compiles all packages)")
+
+
 _PYTEST = Synopsis(
     "-qvxsl -k= -m= -r= -n= -# --quiet --verbose --exitfirst --lf --ff --last-failed --failed-first --nf --sw"
     " --stepwise --maxfail= --tb= --durations= --durations-min= --co --collect-only --no-header --no-summary"
@@ -139,7 +145,8 @@ SYNOPSES: dict[str, Synopsis] = {
     "rustup show": Synopsis("", "", "exec"),
     "go version": Synopsis("", "", "exec", plain=True),
     "go env": Synopsis("-json!", "data*", "exec", plain=True),
-    **{f"go {verb}": Synopsis(_GO, "read*", "exec", plain=True) for verb in ("test", "vet", "build")},
+    **{f"go {verb}": Synopsis(_GO, "read*", "exec", plain=True) for verb in ("test", "vet")},
+    "go build": Synopsis(_GO, "read*", "exec", plain=True, check=_many_packages),
     "go list": Synopsis("-f= -m -u -json! -deps! -test! -e -find! -compiled! -versions! -tags=", "data*", "exec", plain=True),
     "go doc": Synopsis("-all! -c -cmd! -short! -src! -u", "data*", "exec", plain=True),
     "go help": Synopsis("", "data*", "exec", plain=True),
@@ -162,9 +169,10 @@ SYNOPSES: dict[str, Synopsis] = {
     **{python: Synopsis("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
     "java": Synopsis("-version! --version", "", check=_version),
     **{tool: Synopsis("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
-        "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup", "terraform",
-        "helm", "aws", "gcloud", "poetry", "hatch", "ruff", "prettier", "black", "isort", "bash",
-        "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli", "docker", "kubectl")},
+        "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup",
+        "helm", "aws", "poetry", "hatch", "ruff", "prettier", "black", "isort", "bash",
+        "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli")},
+    "docker": Synopsis("--version -v", "", check=_version, otherwise="only its version is asked for unasked"),
     # a daemon or a cluster answers: it may be far away, and it may tell secrets
     **{f"docker {verb}": Synopsis(_DOCKER, "data*", "network") for verb in (
         "ps", "images", "version", "info", "inspect", "logs", "port", "top", "stats", "history", "search",

@@ -88,7 +88,7 @@ _LOOKING: dict[str, Synopsis] = {
                          " --format=", "ref*"),
     "git whatchanged": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
     **dict.fromkeys(("git blame", "git annotate"), Synopsis("--score-debug --minimal --ignore-rev= -h --line-porcelain -b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
-                      " --incremental --date= --since= --show-name --show-number --show-email --abbrev= --reverse"
+                      " --incremental --date= --since= --show-name --show-number --show-email --abbrev? --reverse"
                       " --first-parent --color-lines --color-by-age", "ref*")),
     "git grep": Synopsis("-a -I -i -w -v -h -H -E -G -P -F -n -l -L -z -o -c -p -W -q -r -e= -f=< -A= -B= -C= -m= -#"
                      " --cached --untracked --no-index --and --or --not --ignore-case --word-regexp --line-number"
@@ -102,7 +102,7 @@ _LOOKING: dict[str, Synopsis] = {
                          " --abbrev? --directory --eol --format= --deduplicate", contents=False, below="always", here=True),
     "git ls-tree": Synopsis("-d -r -t -l -z --long --name-only --name-status --full-name --full-tree --abbrev?"
                         " --format= --object-only", "ref*"),
-    "git branch": Synopsis(f"-a -r -v -vv -l -i --all --remotes --list --show-current --verbose --abbrev= {_LIST}",
+    "git branch": Synopsis(f"-a -r -v -vv -l -i --all --remotes --list --show-current --verbose --abbrev? {_LIST}",
                        "name*", check=_lists),
     "git tag": Synopsis(f"-l -n? -i --list --ignore-case {_LIST}", "name*", check=_lists),
     "git remote": Synopsis("-v --verbose", ""),
@@ -120,8 +120,8 @@ _LOOKING: dict[str, Synopsis] = {
                          f" --no-commit-header --timestamp", "ref*"),
     "git merge-base": Synopsis("-a --all --is-ancestor --fork-point --octopus --independent", "ref*"),
     "git name-rev": Synopsis("--no-undefined --undefined --annotate-stdin --stdin --exclude= --name-only --tags --all --always --refs=", "ref*"),
-    "git describe": Synopsis("--all --tags --contains --abbrev= --candidates= --exact-match --long --match="
-                         " --exclude= --always --first-parent --dirty? --broken?", "ref*"),
+    "git describe": Synopsis("--all --tags --contains --abbrev? --candidates= --exact-match --long --match="
+                         " --exclude= --always --first-parent", "ref*"),
     "git cat-file": Synopsis("--batch-check? --batch-all-objects --unordered --buffer --allow-unknown-type -t -s -e -p", "ref*"),
     "git for-each-ref": Synopsis(f"--count= {_LIST}", "data*"),
     "git show-ref": Synopsis("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),

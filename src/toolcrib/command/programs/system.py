@@ -7,8 +7,11 @@ from toolcrib.command.programs.checks import (
     databases,
     ip,
     marks,
+    numbers,
+    omitted,
     printed_variables,
     settings,
+    sockets,
 )
 from toolcrib.command.programs.options import Synopsis
 
@@ -75,14 +78,14 @@ SYNOPSES: dict[str, Synopsis] = {
         "-hnaloempTisZz460tMSudwxHO -f= -A= --numeric --all --listening --options --extended --memory"
         " --processes --threads --info --tipcinfo --summary --tos --cgroup --context --contexts --ipv4 --ipv6"
         " --packet --tcp --mptcp --sctp --udp --dccp --raw --unix --tipc --vsock --xdp --family= --no-header"
-        " --oneline --inet-sockopt --query= --socket=", "data*"),
+        " --oneline --inet-sockopt --query= --socket=", "data*", check=sockets),
     "lsb_release": Synopsis("-vidrcas --id --description --release --codename --all --short", ""),
     "fincore": Synopsis("-Jbnr -o= --json --bytes --noheadings --output= --raw", contents=False),
     "isosize": Synopsis("-x -d= --divisor= --sectors", contents=False),
     "mountpoint": Synopsis("-qdx --quiet --nofollow --fs-devno --devno", "read", contents=False),
     "iostat": Synopsis("-cdHhkmNpstxyz -o= --compact --dec= --human --pretty -f -j= -g=", "data*"),
     "infocmp": Synopsis("-dcn01aDfGgilpQqTtUWx -v= -w= -R= -s=", "data*"),
-    "pidof": Synopsis("-scnqxtzd -S= -o=", "data*"),
+    "pidof": Synopsis("-scnqxz -o=", "data*", check=omitted),
     "users": Synopsis("", "data*"),
     "uuidgen": Synopsis("-rmsx -n= -N= --random --md5 --sha1 --name= --namespace= --hex", ""),
     "mcookie": Synopsis("-v --verbose", ""),
@@ -103,14 +106,15 @@ SYNOPSES: dict[str, Synopsis] = {
     "tput": Synopsis("-T=", "data*", check=capabilities),
     "dircolors": Synopsis("-bcp --sh --bourne-shell --csh --c-shell --print-database --print-ls-colors", "read"),
     "systemd-detect-virt": Synopsis("-cvrq --container --vm --chroot --private-users --quiet --list --list-cvm --cvm", ""),
-    "lsof": Synopsis("-abhlnNOPRtUvVwXx -c= -d= -F? -g? -i? -o? -p= -s? -S? -T? -u= -r?", contents=False, opens=False),
+    "lsof": Synopsis("-abhlnNOPRtUvVwXx -c= -d= -F? -g? -i? -o? -p= -s? -S? -T? -u= -r?", contents=False, opens=False,
+                     needs="-n"),  # it would ask a server for the names of addresses
     "fuser": Synopsis("-aIlmMsuv46 -n= --all --inode --list-signals --mount --ismountpoint --namespace= --silent --user --verbose"
                   " --ipv4 --ipv6", contents=False, opens=False),
     "netstat": Synopsis("-rigsMvWnNepoclaFCtuwx46 --route --interfaces --groups --statistics --masquerade --verbose --wide --numeric"
                     " --numeric-hosts --extend --programs --program --timers --continuous --listening --all --tcp --udp --raw"
-                    " --unix --inet --inet6 --fib --cache", "data*"),
-    "route": Synopsis("-neF46 -A= --numeric --extend", ""),
-    "arp": Synopsis("-anve -i= --numeric --all --verbose", "data*"),
+                    " --unix --inet --inet6 --fib --cache", "", check=numbers),
+    "route": Synopsis("-neF46 -A= --numeric --extend", "", needs="-n --numeric"),
+    "arp": Synopsis("-anve -i= --numeric --all --verbose", "", needs="-n --numeric"),
     "routel": Synopsis("-4 -6 -f= --family=", ""),
     "apt": Synopsis("--version -v", "", needs="--version -v"),
     **dict.fromkeys(("apt list", "apt show", "apt search", "apt policy", "apt depends", "apt rdepends"), Synopsis(
@@ -122,8 +126,6 @@ SYNOPSES: dict[str, Synopsis] = {
                "data*", check=ip),
     "bridge": Synopsis("-s -d -j -p -o -c? -statistics! -details! -json! -pretty! -oneline!", "data*", check=ip),
     "sysctl": Synopsis("-aAXbeNnqxd -r= --all --deprecated --binary --ignore --names --values --pattern= --quiet", "data*", check=settings),
-    "top": Synopsis("-bcHiS1 -n= -d= -p= -u= -U= -o= -w? -E= -e= -O --batch --iterations= --delay= --pid= --sort-override= --width?",
-                "", needs="-b --batch -O"),
     "taskset": Synopsis("-apc --all-tasks --pid --cpu-list", "data", needs="-p --pid"),
     "chrt": Synopsis("-amp --all-tasks --max --pid", "data", needs="-p --pid -m --max"),
     "ionice": Synopsis("-p= -P= -u= --pid= --pgid= --uid=", "data*", needs="-p -P -u --pid --pgid --uid"),

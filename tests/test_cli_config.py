@@ -176,31 +176,37 @@ def every_built_in_tool() -> set[str]:
     import pkgutil
     from importlib import import_module
 
+    import toolcrib.agent.delegation
     import toolcrib.tools
 
-    for found in pkgutil.walk_packages(toolcrib.tools.__path__, "toolcrib.tools."):
-        import_module(found.name)
+    for package in (toolcrib.tools, toolcrib.agent.delegation):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(found.name)
     names: set[str] = set()
     todo: list[Any] = [Tool]
     while todo:
         cls = todo.pop()
         todo += cls.__subclasses__()
-        if cls.__module__.startswith("toolcrib.tools."):
+        if cls.__module__.startswith(("toolcrib.tools.", "toolcrib.agent.delegation.")):
             names.add(cls.facts.name)
     return names
 
 
 def test_every_built_in_tool_is_in_the_catalogue_and_is_assembled(tmp_path: Path) -> None:
     names = {row.name for row in CATALOGUE}
-    assert every_built_in_tool() == names
+    functions = {"new_task", "task_rows"}  # tools that are no classes
+    assert every_built_in_tool() | functions == names
     from toolcrib.command.sandbox import Level
     from toolcrib.tools.memory import MemoryStore
 
     def assembled(patches: str) -> set[str]:
-        settings = {"edits": {"patches": patches}}
+        switches = {row.name: True for row in CATALOGUE}
+        settings = {"edits": {"patches": patches}, "tools": switches}
         level = Level.of("workspace_write", "on")
         memory = MemoryStore(tmp_path / "memory.db")
-        made = all_tools(settings, tmp_path, level=level, memory=memory, skills=[tmp_path], asks=True)
+        made = all_tools(
+            settings, tmp_path, level=level, memory=memory, skills=[tmp_path], asks=True, agents={}
+        )
         return {name_of(tool) for tool in made}
 
     assert assembled("always") == names - {"edit_file", "multi_edit"}
@@ -214,3 +220,35 @@ def test_a_model_that_was_trained_on_patches_is_given_them(tmp_path: Path) -> No
 
     assert edits("openai:gpt-5.1-codex") == {"apply_patch"}
     assert edits("anthropic:claude-opus-4-6") == edits("") == {"edit_file", "multi_edit"}
+
+
+def test_a_run_does_not_change_what_was_trusted(home: Home) -> None:
+    home.projects.write_text("[tools]\ngrep = false\n")
+    write = ("tools", "call", "write_file", json.dumps({"path": ".toolcrib/tools/a.py", "content": "x"}))
+    assert "nobody_to_ask" in home.run(*write, "--autonomy", "full").stderr
+    assert home.run("trust", "--yes").returncode == 0
+    done = home.run(*write, "--autonomy", "full")
+    assert done.returncode == 1 and "the project's rules are changed by people" in done.stderr
+    command = "echo x > .toolcrib/toolcrib.toml; python3 -c \"open('.toolcrib/x', 'w')\""
+    home.run("tools", "call", "shell", json.dumps({"command": command}), "--autonomy", "full")
+    assert home.projects.read_text() == "[tools]\ngrep = false\n"
+    assert not (home.project / ".toolcrib/x").exists()
+
+
+def test_delegation_and_batch_are_off_until_they_are_switched_on(home: Home) -> None:
+    script = """
+- calls: [{name: new_task, arguments: {agent: helper, task: Write a.txt}}]
+- calls: [{name: write_file, arguments: {path: a.txt, content: by the helper}}]
+- text: Written.
+- text: The helper wrote it.
+"""
+    (home.project / "answers.yaml").write_text(script)
+    run = ("run", "x", "-m", "scripted:answers.yaml", "--no-checkpoints")
+    assert home.tools().isdisjoint({"new_task", "task_rows", "batch", "memory"})
+    home.users.write_text("[groups]\ndelegation = true\nbatch = true\n")
+    assert {"new_task", "task_check", "batch"} <= home.tools() and "task_rows" not in home.tools()
+    home.run(*run, "--autonomy", "supervised")
+    assert not (home.project / "a.txt").exists(), "the helper may do no more than the run"
+    done = home.run(*run, "--autonomy", "full")
+    assert done.returncode == 0 and "The helper wrote it." in done.stdout, done.stderr
+    assert (home.project / "a.txt").read_text() == "by the helper"

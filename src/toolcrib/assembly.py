@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.plugins import Plugin, PluginError, load_named
-from toolcrib.toolset import ToolLike, Toolset, filtered, is_toolset, name_of
+from toolcrib.toolset import AnyTool, ToolLike, Toolset, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from toolcrib.agent.delegation import Delegate
     from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.settings.model import ToolSettings
-    from toolcrib.tool import Tool
     from toolcrib.toolbox import Toolbox
     from toolcrib.toolbox.options import Deps, ToolboxOptions
     from toolcrib.toolbox.policy import Policy
@@ -58,12 +58,14 @@ def all_tools(
     memory: Stores | None = None,
     skills: Iterable[str | os.PathLike[str]] = (),
     asks: bool = False,
+    agents: Mapping[str, Delegate] | None = None,
 ) -> list[ToolLike]:
     """The built-in tools that the settings (those of `toolcrib.toml`, or None for the defaults) have on.
 
     Tools for memory come with a `memory`, `skill` with folders of `skills`, `ask_user` where somebody can be asked
-    (`asks`). `model` is the model's name, by which `edits.patches = "by_model"` decides. The rest is as for
-    `default_tools`. Raises pydantic.ValidationError for a mapping that is no settings.
+    (`asks`), and the tools that hand out tasks with `agents`. `model` is the model's name, by which
+    `edits.patches = "by_model"` decides. The rest is as for `default_tools`. Raises pydantic.ValidationError for a
+    mapping that is no settings.
     """
     from toolcrib.settings.model import ToolSettings
     from toolcrib.tools import Workspace
@@ -72,21 +74,23 @@ def all_tools(
 
     chosen = settings if isinstance(settings, ToolSettings) else ToolSettings.model_validate(settings or {})
     made = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
-    tools: list[Tool[Any, Any]] = workspace_tools(
-        made,
-        sandbox=sandbox,
-        level=level,
-        shell_kind=chosen.shell.kind,
-        model=model,
-        patches=PATCHES[chosen.edits.patches],
-        refuse_broken_syntax=chosen.edits.broken_syntax == "refuse",
+    tools: list[AnyTool] = list(
+        workspace_tools(
+            made,
+            sandbox=sandbox,
+            level=level,
+            shell_kind=chosen.shell.kind,
+            model=model,
+            patches=PATCHES[chosen.edits.patches],
+            refuse_broken_syntax=chosen.edits.broken_syntax == "refuse",
+        )
     )
     if memory is not None:
-        from toolcrib.tools.memory import Forget, Recall, Remember
+        from toolcrib.tools.memory import Forget, MemoryFiles, Recall, Remember
         from toolcrib.tools.memory.opening import opened_once
 
         store = opened_once(memory)
-        tools += [Remember(store), Recall(store), Forget(store)]
+        tools += [Remember(store), Recall(store), Forget(store), MemoryFiles(store)]
     tools.append(TodoWrite())
     if asks:
         from toolcrib.tools.ask_user import AskUser
@@ -96,20 +100,30 @@ def all_tools(
         from toolcrib.tools.skills import SkillTool
 
         tools.append(SkillTool(folders))
+    if agents is not None:
+        from toolcrib.agent.delegation import delegation_tools
+
+        tools += delegation_tools(agents, rows=True)
+    if chosen.switch("batch"):
+        from toolcrib.tools.batch import Batch
+
+        tools.append(Batch())
     return list(_held_to(policy, [tool for tool in tools if chosen.switch(tool.facts.name)]))
 
 
-def _held_to(policy: Policy | str | None, tools: list[Tool[Any, Any]]) -> list[Tool[Any, Any]]:
+def _held_to(policy: Policy | str | None, tools: list[AnyTool]) -> list[AnyTool]:
     """The tools that a policy can allow at all, each bound to it."""
     if policy is None:
         return tools
     from toolcrib.bound_tools import bind
+    from toolcrib.tool import Tool
     from toolcrib.toolbox.policy import as_policy
 
     held_to = as_policy(policy)
     shown = [tool for tool in tools if held_to.shows(tool.facts)]
     for tool in shown:
-        bind(tool, held_to)
+        if isinstance(tool, Tool):  # what hands out tasks does nothing without a toolbox
+            bind(tool, held_to)
     return shown
 
 

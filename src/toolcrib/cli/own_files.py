@@ -11,10 +11,10 @@ from pathlib import Path
 from toolcrib.access import Reach
 from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
 from toolcrib.rules import PathPattern, Rule, RulePolicy
+from toolcrib.rules.trust import FILE_WRITERS
 from toolcrib.toolbox.policy import AutonomyPolicy, Verb
 
 READERS = ("read_file", "grep", "glob", "list_dir")
-WRITERS = ("write_file", "edit_file", "delete*")
 CHANGES = frozenset({Reach.WRITE, Reach.DELETE})
 NOT_LITERAL = re.compile(r"[\\{}~]")  # characters that mean something else in a path pattern
 
@@ -32,8 +32,10 @@ def protect_own_files(
     rules = [
         _denial(root, own, "rules and approvals are a person's to change", CHANGES),
         _denial(root, own, "rules, approvals and secrets are a person's", frozenset({Reach.READ}), READERS),
-        _denial(root, [os.path.realpath(path) for path in named], "this run goes by it", CHANGES, WRITERS),
-        _denial(root, own_program_in(root), "it is the program that runs this", CHANGES, WRITERS),
+        _denial(
+            root, [os.path.realpath(path) for path in named], "this run goes by it", CHANGES, FILE_WRITERS
+        ),
+        _denial(root, own_program_in(root), "it is the program that runs this", CHANGES, FILE_WRITERS),
     ]
     inside = [rule for rule in rules if rule is not None]
     if isinstance(policy, RulePolicy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from toolcrib.command.sandbox import why_not_contained
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Limit, RuleFile, RulePolicy
 from toolcrib.rules.policy import lowest_autonomy
-from toolcrib.rules.trust import PLACE, ProjectRules, project_rules
+from toolcrib.rules.trust import KEEP_THE_RULES, PLACE, ProjectRules, project_rules
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Covers
 from toolcrib.visible import on_one_line
 
@@ -86,18 +87,19 @@ def settings_in_effect(
         limits += file.limits
     if project is not None:
         _say_notes(project.rules, box)
-        policy = project.restricted(policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy))
+        policy = project.restricted(_rules_of(policy))
         autonomies["the project"] = project.rules.autonomy
         number = _counts(len(project.narrowing), len(project.rules.limits))
         rule_files.append(f"{project.rules.path} of the project ({number})")
         limits += project.rules.limits
+    elif _is_trusted(workspace):
+        policy = _rules_of(policy).restricted([KEEP_THE_RULES])
     if options.policy is not None:
         named = [*named, options.policy]
     autonomy, autonomy_from = _lowest_autonomy(autonomies)
     if autonomy is Autonomy.SANDBOXED and (why := why_not_sandboxed()):
         autonomy, autonomy_from = Autonomy.SUPERVISED, f"instead of sandboxed, since {why}; {autonomy_from}"
-        rules = policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy)
-        policy = rules.restricted(autonomy=autonomy)
+        policy = _rules_of(policy).restricted(autonomy=autonomy)
     policy = protect_own_files(policy, workspace, named)
     return SettingsInEffect(policy, autonomy, autonomy_from, tuple(rule_files), limits)
 
@@ -143,6 +145,19 @@ def trusted_rules(workspace: Path) -> ProjectRules | None:
         names = ", ".join(on_one_line(rule.name, 40) for rule in found.widening)
         say(f"{PLACE}: a project may not allow anything; these rules are not used: {names}")
     return found
+
+
+def _rules_of(policy: AutonomyPolicy | RulePolicy) -> RulePolicy:
+    return policy if isinstance(policy, RulePolicy) else RulePolicy(policy.autonomy)
+
+
+def _is_trusted(workspace: Path) -> bool:
+    """Whether a person trusted some file of the project, which a run must then not change."""
+    project = os.path.realpath(workspace)
+    try:
+        return any(item.project == project for item in trust_store().all())
+    except ToolcribError:
+        return False
 
 
 def rules_summary(file: RuleFile) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from toolcrib.settings.joined import JoinedSettings, join_settings
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
+    from toolcrib.agent.delegation import Delegate
     from toolcrib.command.sandbox import Sandbox
     from toolcrib.rules.trust import Trustable
     from toolcrib.tools import Workspace
@@ -35,6 +36,7 @@ class ToolsWanted:
 
     model: str = ""
     asks: bool = True
+    agents: Mapping[str, Delegate] = field(default_factory=dict)
 
 
 def settings_path() -> Path:
@@ -119,6 +121,7 @@ def built_in_tools(
         sandbox=sandbox,
         model=wanted.model,
         asks=wanted.asks,
+        agents=wanted.agents,
         memory=lambda: memory_of(folder),
         skills=skills,
     )

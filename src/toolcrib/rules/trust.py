@@ -36,12 +36,16 @@ __all__ = [
 ]
 
 PLACE = f"{FOLDER}/policy.toml"
-# A run must not change the rules that it obeys. The sandbox keeps commands from it, too.
+# The tools that may change files and say what they reach; about one that does not say it, each call would be asked.
+# The sandbox keeps commands and code from these files, too; without one, a person is asked about what may change them.
+FILE_WRITERS = ("write_file", "edit_file", "multi_edit", "apply_patch", "delete*", "move*")
+RUNNERS = ("shell", "python")
+# A run must not change what it obeys, or what was trusted: rules, settings, tools, skills.
 KEEP_THE_RULES = Rule(
     verb=Verb.DENY,
     name="the project's rules",
     reason="the project's rules are changed by people",
-    tools=("write_file", "edit_file", "delete*"),
+    tools=(*FILE_WRITERS, *RUNNERS),
     paths=(PathPattern(FOLDER),),
     reach=frozenset({Reach.WRITE, Reach.DELETE}),
     source=PLACE,

@@ -14,28 +14,35 @@ GROUPS = {
     "memory": "Remember short texts for later runs.",
     "planning": "Show the plan of the work, and ask the user.",
     "skills": "Read the instructions of skill folders.",
+    "delegation": "Hand tasks to other agents.",
+    "batch": "Make several calls in one.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A built-in tool. An experimental one is off until a setting switches it on."""
+    """A built-in tool, and whether it is `on` by default. One that stands `alone` is not switched on with its group."""
 
     name: str
     group: str
-    experimental: bool = False
+    on: bool = True
+    alone: bool = False
 
 
+OFF = {"new_task", "task_check", "task_cancel", "task_message"}
+ALONE = {"task_rows", "memory"}
 CATALOGUE = tuple(
-    BuiltIn(name, group)
+    BuiltIn(name, group, on=name not in OFF | ALONE | {"batch"}, alone=name in ALONE)
     for group, names in {
         "files": "read_file write_file edit_file multi_edit apply_patch delete_file move_file",
         "search": "list_dir glob grep",
         "commands": "shell process process_write process_list python",
         "web": "fetch",
-        "memory": "memory_store memory_recall memory_forget",
+        "memory": "memory_store memory_recall memory_forget memory",
         "planning": "todo_write ask_user",
         "skills": "skill",
+        "delegation": "new_task task_check task_cancel task_message task_rows",
+        "batch": "batch",
     }.items()
     for name in names.split()
 )

@@ -53,7 +53,7 @@ def _switches(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
         said = [(file, on) for file in files if (on := file.settings.said(row.name)) is not None]
         file, on = next((one for one in said if not one[1]), said[0] if said else (None, False))
         if file is None:
-            yield SettingInEffect(f"tools.{row.name}", not row.experimental, DEFAULT)
+            yield SettingInEffect(f"tools.{row.name}", row.on, DEFAULT)
         else:
             own = row.name in _table(file.settings, "tools").model_fields_set
             key = f"tools.{row.name}" if own else f"groups.{row.group}"

@@ -28,15 +28,12 @@ def _switches(name: str, doc: str, texts: dict[str, tuple[bool, str]]) -> Any:
 GroupSwitches = _switches(
     "GroupSwitches",
     "Switches of groups of tools. The switch of a single tool counts before that of its group.",
-    {name: (True, text) for name, text in GROUPS.items()},
+    {name: (any(row.on for row in CATALOGUE if row.group == name), text) for name, text in GROUPS.items()},
 )
 ToolSwitches = _switches(
     "ToolSwitches",
     "Switches of single tools.",
-    {
-        row.name: (not row.experimental, f"The tool {row.name}, of the group {row.group}.")
-        for row in CATALOGUE
-    },
+    {row.name: (row.on, f"The tool {row.name}, of the group {row.group}.") for row in CATALOGUE},
 )
 
 
@@ -107,8 +104,11 @@ class ToolSettings(SettingsTable):
         groups: SettingsTable = self.groups
         if name in tools.model_fields_set:
             return bool(getattr(tools, name))
-        group = _GROUP_OF[name]
-        return bool(getattr(groups, group)) if group in groups.model_fields_set else None
+        row = _ROWS[name]
+        if row.group not in groups.model_fields_set:
+            return None
+        on = bool(getattr(groups, row.group))
+        return None if on and row.alone else on
 
 
-_GROUP_OF = {row.name: row.group for row in CATALOGUE}
+_ROWS = {row.name: row for row in CATALOGUE}

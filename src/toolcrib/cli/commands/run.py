@@ -10,13 +10,14 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from toolcrib.agent import Agent, Budget, ModelReviewer, TranscriptFile, scan_transcript
+from toolcrib.agent.delegation import Delegate
 from toolcrib.audit import AuditError, AuditLog
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
@@ -38,7 +39,8 @@ from toolcrib.events import Notice
 from toolcrib.mending import told
 from toolcrib.messages import Message
 from toolcrib.models import resolve_model
-from toolcrib.toolset import is_toolset
+from toolcrib.settings.catalogue import CATALOGUE
+from toolcrib.toolset import is_toolset, name_of
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
@@ -53,6 +55,9 @@ You work in a folder, the workspace, through tools. Paths are relative to it.
 Look before you change anything, and make the smallest change that does the job. After a change, check that it \
 works, for example by running the tests. Some calls are put to the user first; if they say no, respect it.
 When the task is done, or cannot be done, say plainly what you did, what you found and what is left open."""
+
+HELPER = "Does a part of the work with the same tools. It has not seen this conversation: say all that it must know."
+DELEGATION = {row.name for row in CATALOGUE if row.group == "delegation"}
 
 SECRETS = """
 Secrets may stand in shell commands as <secret_ref:NAME>; the values are put in where the command runs, and you never \
@@ -155,7 +160,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
     # A transcript names the files of long outputs, so with a transcript they outlive the run.
     overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
     try:
-        chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow)
+        chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow, model)
         if factory is None:
             require_dependencies(tool for tool in assembly.named if not is_toolset(tool))
         checkpoints = _checkpoints(run, tools.workspace)
@@ -244,6 +249,7 @@ def _load_tools(
     policy: PolicyOptions,
     sandbox: SandboxOptions,
     overflow: Path,
+    model: Model,
 ) -> tuple[Sandbox, Assembly]:
     """The sandbox that commands run in, and the tools."""
     from toolcrib.tools import Workspace  # loads every built-in tool, which `--help` can do without
@@ -254,8 +260,17 @@ def _load_tools(
     chosen = sandbox.choose(tools.workspace, protected)
     workspace = Workspace(tools.workspace, readable=[overflow])
     asks = run.answers or (not run.json and person_can_be_asked())
-    wanted = ToolsWanted(model=run.model or os.environ.get("TOOLCRIB_MODEL", ""), asks=asks)
-    return chosen, load_assembly(tools.references, workspace, chosen, wanted)
+    name = run.model or os.environ.get("TOOLCRIB_MODEL", "")
+
+    agents: dict[str, Delegate] = {}
+    assembly = load_assembly(tools.references, workspace, chosen, ToolsWanted(name, asks, agents))
+    if "new_task" in assembly.sources:
+        own = [tool for tool in assembly.builtin if name_of(tool) not in DELEGATION]
+        box = replace(assembly, builtin=own).toolbox(
+            autonomy="full"
+        )  # the run's own policy holds for it, too
+        agents["helper"] = Delegate(Agent(model, toolbox=box, instructions=INSTRUCTIONS), HELPER)
+    return chosen, assembly
 
 
 def _display(run: RunCommandOptions, stdout: TextIO) -> tuple[Display, Any]:

@@ -14,6 +14,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import ABSENT, Change, Delete, Move, Write, version_of
+from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -65,8 +66,12 @@ class MemoryFiles(
 ):
     """Look at and change the files below /memories, which stay between conversations."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        self.store = store
+    def __init__(self, store: Stores) -> None:
+        self._opened = opened_once(store)
+
+    @property
+    def store(self) -> MemoryStore:
+        return self._opened()
 
     def accesses(self, params: MemoryFilesParams) -> tuple[()]:
         return ()  # no file of the workspace

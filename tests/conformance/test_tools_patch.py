@@ -127,3 +127,42 @@ async def test_a_patch_is_taken_as_free_text_by_openais_grammar() -> None:
     assert not both.is_error and files.read("f", 9) == b"c\n"
     wrong = await box.call(ToolCall("apply_patch", "no patch"))
     assert wrong.is_error and "first line of the patch" in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("before", "patch", "after"),
+    [
+        # The space before lines that only locate was forgotten: what is added is indented as it was written.
+        ("f(\n  a,\n) {\n  b\n}\n", "@@ f(\n  a,\n) {\n+  x\n  b\n}", "f(\n  a,\n) {\n  x\n  b\n}\n"),
+        # Indentation of distant lines is wrong: the lines beside the added ones count.
+        ("a:\n      b\n  c\n  d\n", "@@\n a:\n     b\n c\n+x\n d", "a:\n      b\n  c\n  x\n  d\n"),
+        # Chunks out of order, a chunk that only locates, and one that is said twice.
+        ("a\nb\nc\n", "@@\n-c\n+C\n@@\n-a\n+A", "A\nb\nC\n"),
+        ("a\nb\nc\n", "@@ a\n b\n@@\n-b\n+B", "a\nB\nc\n"),
+        ("a\nb\nc\n", "@@\n a\n-b\n+B\n@@\n a\n-b\n+B", "a\nB\nc\n"),
+        # Only deleted: its indentation does not matter.
+        ("a\n  b\nc\n", "@@\n a\n-    b\n c", "a\nc\n"),
+    ],
+)
+def test_lines_with_one_place_are_taken_there(before: str, patch: str, after: str) -> None:
+    files = MemoryBackend({"f": before})
+    text = f"*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch"
+    ApplyPatch(files).execute(ApplyPatchParams(patch=text), Context())
+    assert files.read("f", 1_000).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "patch"),
+    [
+        ("foo\nbar x = “a” + more\n", '@@\n-x = "a"\n+x = "b"'),  # a part of a line: the rest would be lost
+        ("a:\n  b\n    c\n", "@@\n a:\n b\n+x\n c"),  # the lines beside differ in their indentation
+        ("a\nb\nc\n", "@@\n a\n-b\n+x\n@@\n-b\n-c\n+y"),  # two chunks change one line
+        ("a\nb\na\n", "@@\n-b\n+B\n@@\n-A\n+x"),
+    ],
+)
+def test_lines_without_one_place_change_nothing(before: str, patch: str) -> None:
+    files = MemoryBackend({"f": before})
+    text = f"*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch"
+    with pytest.raises(ToolError):
+        ApplyPatch(files).execute(ApplyPatchParams(patch=text), Context())
+    assert files.read("f", 1_000).decode() == before

@@ -17,7 +17,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from toolcrib.errors import ToolError
 from toolcrib.tools.line_address import address_of
@@ -123,9 +124,15 @@ def patched(shown: str, source: Source, chunks: list[Chunk]) -> list[Match]:
         except ToolError as refused:
             which = f"Chunk {number} of {len(chunks)}: " if len(chunks) > 1 else ""
             raise ToolError(f"{which}{refused.message}") from None
-        found += _replacements(source.text, chunk, place)
-        position = place.end if chunk.old else position
-    return sorted(found, key=lambda match: (match.start, match.end))
+        changes = _replacements(source.text, chunk, place)
+        if chunk.old and chunk in chunks[: number - 1] and any(change in found for change in changes):
+            continue  # the same chunk twice, for its one place
+        found += changes
+        position = max(position, place.end) if chunk.old else position
+    found.sort(key=lambda match: (match.start, match.end))
+    if any(match.end > after.start for match, after in pairwise(found)):
+        raise ToolError(f"Two chunks of the patch change the same lines of {shown}. Nothing was changed.")
+    return found
 
 
 def _place(shown: str, source: Source, chunk: Chunk, position: int) -> Match:
@@ -137,6 +144,8 @@ def _place(shown: str, source: Source, chunk: Chunk, position: int) -> Match:
         end = len(source.text) if not chunk.anchors else _after_anchors(shown, source, chunk, position)
         return Match(end, end, added)
     found = _whole_lines(source, chunk, added, position)
+    if not found and position and len(anywhere := _whole_lines(source, chunk, added, 0)) == 1:
+        found = anywhere  # chunks that are out of order, each with one place only
     if chunk.at_end:
         last = len(source.text.rstrip("\n"))
         found = [match for match in found if match.end >= last] or found
@@ -159,27 +168,44 @@ def _place(shown: str, source: Source, chunk: Chunk, position: int) -> Match:
 
 
 def _indented(text: str, chunk: Chunk, found: Match) -> Match:
-    """The place with its added lines indented as the removed ones are; lines that only locate it do not count."""
-    if found.differs != UNSAFE:
-        return found
-    signs = [sign for sign, _ in chunk.lines if sign != "+"]
-    pairs = zip(signs, text[found.start : found.end].split("\n"), chunk.old, strict=False)
-    removed = [(there, old) for sign, there, old in pairs if sign == "-"]
-    return shifted(
-        [there for there, _ in removed], [old for _, old in removed], found.new, found.start, found.end
-    )
+    """The place with its added lines indented as the removed ones are, or as the lines next to them if none are
+    removed; other lines that only locate it do not count.
+    """
+    added = "\n".join(line for sign, line in chunk.lines if sign == "+")
+    if not found.differs or not added:
+        return replace(found, new=added, differs="")
+    lines = iter(text[found.start : found.end].split("\n"))
+    rows = [(sign, line if sign == "+" else next(lines, ""), line) for sign, line in chunk.lines]
+    # Where the space of a line that only locates was forgotten, its indentation is as it stands in the file.
+    rows = [(sign, there, there if sign == " " and there == f" {old}" else old) for sign, there, old in rows]
+    decisive = [row for row in rows if row[0] == "-"] or _beside_added(rows)
+    there, old = [row[1] for row in decisive], [row[2] for row in decisive]
+    return shifted(there, old, added, found.start, found.end)
+
+
+def _beside_added(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The lines that stand directly before and after added ones, but for empty ones."""
+    told = [row for row in rows if row[2].strip()]
+    pairs = [*pairwise(told), *((after, before) for before, after in pairwise(told))]
+    return [row for row, other in pairs if row[0] == " " and other[0] == "+"]
 
 
 def _whole_lines(source: Source, chunk: Chunk, added: str, position: int) -> list[Match]:
     text, old = source.text, "\n".join(chunk.old)
     exact = [
-        match
-        for match in find_exact(text, old, added)
-        if match.start >= position
-        and (match.start == 0 or text[match.start - 1] == "\n")
-        and (match.end == len(text) or text[match.end] == "\n")
+        match for match in find_exact(text, old, added) if match.start >= position and _is_whole(text, match)
     ]
-    return exact or [match for match in find_tolerant(text, old, added) if match.start >= position]
+    return exact or [
+        match
+        for match in find_tolerant(text, old, added)
+        if match.start >= position and _is_whole(text, match)
+    ]
+
+
+def _is_whole(text: str, match: Match) -> bool:
+    """Whether a match begins and ends where lines do: the rest of a line would be lost with its place."""
+    begins = match.start == 0 or text[match.start - 1] == "\n"
+    return begins and (match.end == len(text) or text[match.end] == "\n")
 
 
 def _after_anchors(shown: str, source: Source, chunk: Chunk, position: int) -> int:

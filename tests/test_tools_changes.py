@@ -7,12 +7,15 @@ import pytest
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import (
+    ApplyPatch,
     DeleteFile,
     DeleteFileParams,
+    FreeformApplyPatch,
     MoveFile,
     MoveFileParams,
     MultiEdit,
     MultiEditParams,
+    NativeApplyPatch,
     edit_tools,
     prefers_patches,
 )
@@ -98,5 +101,23 @@ def test_files_are_moved_and_deleted() -> None:
 )
 def test_patches_are_offered_to_models_that_were_trained_on_them(model: str, patches: bool) -> None:
     assert prefers_patches(model) is patches
-    names = [type(tool).__name__ for tool in edit_tools(MemoryBackend(), model, freeform=True)]
-    assert names == (["FreeformApplyPatch"] if patches else ["EditFile", "MultiEdit"])
+    names = [type(tool).__name__ for tool in edit_tools(MemoryBackend(), model)]
+    assert names == (["ApplyPatch"] if patches else ["EditFile", "MultiEdit"])
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        ("openai:gpt-5.1", NativeApplyPatch),
+        ("openai:gpt-5.2-codex", NativeApplyPatch),
+        ("openai:gpt-5-mini", FreeformApplyPatch),
+        ("openai:gpt-5-codex", FreeformApplyPatch),
+        ("openai:gpt-4.1", ApplyPatch),
+        ("openrouter:openai/gpt-5.1", ApplyPatch),
+        ("azure:gpt-5.1", ApplyPatch),
+    ],
+)
+def test_openais_models_get_the_form_of_patches_that_they_have(model: str, form: type[ApplyPatch]) -> None:
+    (tool,) = edit_tools(MemoryBackend(), model)
+    assert type(tool) is form
+    assert type(edit_tools(MemoryBackend(), model, patches=False)[0]) is not form

@@ -14,8 +14,8 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
-from toolcrib.messages import Message, Request
-from toolcrib.tools import ApplyPatch, ApplyPatchParams, FreeformApplyPatch
+from toolcrib.messages import Message, Request, ResultPart
+from toolcrib.tools import ApplyPatch, ApplyPatchParams, FreeformApplyPatch, NativeApplyPatch
 from toolcrib.tools.backends import MemoryBackend
 
 DIFFERENT = {
@@ -127,6 +127,43 @@ async def test_a_patch_is_taken_as_free_text_by_openais_grammar() -> None:
     assert not both.is_error and files.read("f", 9) == b"c\n"
     wrong = await box.call(ToolCall("apply_patch", "no patch"))
     assert wrong.is_error and "first line of the patch" in wrong.text
+
+
+async def test_a_patch_is_taken_from_openais_own_tool() -> None:
+    """From the declaration through each operation's item to the files, and back as items with their status."""
+    files = MemoryBackend({"f": "a\n", "gone": "x\n"})
+    box, codec = Toolbox([NativeApplyPatch(files)], autonomy="full"), OpenAIResponsesCodec()
+    request = Request([Message.user("Change it")], [NativeApplyPatch.definition().spec])
+    assert codec.request(request, model="gpt-5.1", stream=False)["tools"] == [{"type": "apply_patch"}]
+    operations = [
+        {"type": "update_file", "path": "f", "diff": "@@\n-a\n+b\n"},
+        {"type": "create_file", "path": "new", "diff": "+one\n+two"},
+        {"type": "delete_file", "path": "gone"},
+        {"type": "update_file", "path": "f", "diff": "@@\n-nowhere\n+b\n"},
+    ]
+    items = [
+        {
+            "type": "apply_patch_call",
+            "id": f"apc_{n}",
+            "call_id": f"call_{n}",
+            "status": "completed",
+            "operation": one,
+        }
+        for n, one in enumerate(operations)
+    ]
+    answer = codec.response({"output": items, "status": "completed"}, request)
+    results = [await box.call(call) for call in answer.message.calls]
+    assert [result.is_error for result in results] == [False, False, False, True]
+    assert {path: files.read(path, 99) for path, _ in files.below(".")} == {"f": b"b\n", "new": b"one\ntwo\n"}
+    answered = Message(
+        "tool", [ResultPart(*pair) for pair in zip(answer.message.calls, results, strict=True)]
+    )
+    back = Request([*request.messages, answer.message, answered], request.tools)
+    sent = codec.request(back, model="gpt-5.1", stream=False)["input"]
+    assert [item for item in sent if item.get("type") == "apply_patch_call"] == items
+    outputs = [item for item in sent if item.get("type") == "apply_patch_call_output"]
+    assert [item["status"] for item in outputs] == ["completed"] * 3 + ["failed"]
+    assert "not found" in outputs[3]["output"]
 
 
 @pytest.mark.parametrize(

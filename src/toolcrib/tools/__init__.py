@@ -8,7 +8,12 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.command.launch import SAFE_ENV_VARS
-    from toolcrib.tools.apply_patch import ApplyPatch, ApplyPatchParams, FreeformApplyPatch
+    from toolcrib.tools.apply_patch import (
+        ApplyPatch,
+        ApplyPatchParams,
+        FreeformApplyPatch,
+        NativeApplyPatch,
+    )
     from toolcrib.tools.ask_user import AskUser, AskUserParams
     from toolcrib.tools.batch import Batch, BatchedCall, BatchParams
     from toolcrib.tools.builtin import workspace_tools
@@ -61,6 +66,7 @@ __all__ = [
     "MoveFileParams",
     "MultiEdit",
     "MultiEditParams",
+    "NativeApplyPatch",
     "OneEdit",
     "Process",
     "ProcessList",
@@ -92,7 +98,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         ".command.launch.environment": ("SAFE_ENV_VARS",),
-        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "FreeformApplyPatch"),
+        "apply_patch": ("ApplyPatch", "ApplyPatchParams", "FreeformApplyPatch", "NativeApplyPatch"),
         "edit_tools": ("edit_tools", "prefers_patches"),
         "delete_file": ("DeleteFile", "DeleteFileParams"),
         "move_file": ("MoveFile", "MoveFileParams"),

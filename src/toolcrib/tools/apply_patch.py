@@ -1,12 +1,14 @@
 """`apply_patch`: changes, adds, moves and deletes files by a patch in the format that OpenAI's models were trained on.
 
-Other models write such patches badly; `edit_tools` says which models to offer it to. `FreeformApplyPatch` is the same
-tool as a custom tool of OpenAI's Responses, for GPT-5 and later: the patch is the whole call, held to its grammar.
+Other models write such patches badly; `edit_tools` says which models to offer it to. It has two more forms for
+OpenAI's Responses, which are plain functions for other providers: `NativeApplyPatch` is OpenAI's own tool, for GPT-5.1
+and later, whose calls patch one file each; `FreeformApplyPatch` is a custom tool, for GPT-5, held to the grammar.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -211,14 +213,26 @@ class FreeformApplyPatch(
     title="Apply patch",
     category="files",
     open_world=False,
+    description=cleandoc(ApplyPatch.__doc__ or ""),
     extras={
         "openai": {"type": "custom", "format": {"type": "grammar", "syntax": "lark", "definition": GRAMMAR}}
     },
 ):
-    """Change, add, move or delete files of the workspace by a patch: all that it says, or nothing.
+    """`apply_patch` as a custom tool of OpenAI's, whose call is a patch held to its grammar."""
 
-    Write the patch as it is, without JSON around it.
-    """
+
+class NativeApplyPatch(
+    ApplyPatch,
+    name="apply_patch",
+    effect=Effect.DESTRUCTIVE,
+    secrets=(),
+    title="Apply patch",
+    category="files",
+    open_world=False,
+    description=cleandoc(ApplyPatch.__doc__ or ""),
+    extras={"openai": {"type": "apply_patch"}},
+):
+    """`apply_patch` as OpenAI's own tool, whose call is the patch of one file."""
 
 
 def _files(params: ApplyPatchParams) -> list[FilePatch]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from toolcrib.net import NetGuard
 
 SEARCH = (ListDir, GlobFiles, Grep)
-FREEFORM = re.compile(r"openai:gpt-(?:[5-9]|\d\d)")  # models that OpenAI's grammar of patches guides
 
 
 def workspace_tools(
@@ -62,10 +60,7 @@ def workspace_tools(
         raise ValueError("give a sandbox, which was made for a level, or a level, not both")
     if sandbox is not None or level is not None:
         workspace.level = level if sandbox is None else sandbox.level
-    freeform = FREEFORM.match(model) is not None
-    edits = edit_tools(
-        workspace, model, freeform=freeform, patches=patches, refuse_broken_syntax=refuse_broken_syntax
-    )
+    edits = edit_tools(workspace, model, patches=patches, refuse_broken_syntax=refuse_broken_syntax)
     search = (make(workspace) for make in SEARCH)
     tools = [
         ReadFile(workspace),

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.tool import Tool
-from toolcrib.tools.apply_patch import ApplyPatch, FreeformApplyPatch
+from toolcrib.tools.apply_patch import ApplyPatch, FreeformApplyPatch, NativeApplyPatch
 from toolcrib.tools.edit_file import EditFile
 from toolcrib.tools.multi_edit import MultiEdit
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 MODELS = (
     (re.compile(r"gpt-oss|-chat|nano"), False),
     (re.compile(r"codex|gpt-4\.1|gpt-(?:[5-9]|\d\d)|(?<![a-z])o[34](?![a-z0-9])"), True),
+)
+# The form of `apply_patch` that OpenAI's models have, by the whole name; all others have a plain function.
+FORMS = (
+    (re.compile(r"openai:gpt-(?:5\.[1-9]|[6-9]|\d\d)"), NativeApplyPatch),
+    (re.compile(r"openai:gpt-5(?!\d)"), FreeformApplyPatch),
 )
 
 
@@ -37,15 +42,15 @@ def edit_tools(
     backend: Backend,
     model: str,
     *,
-    freeform: bool = False,
     patches: bool | None = None,
     refuse_broken_syntax: bool = False,
 ) -> list[Tool[Any, Any]]:
     """The tools with which a model changes parts of files: `apply_patch`, or `edit_file` and `multi_edit`.
 
-    `freeform` is for OpenAI's Responses and GPT-5 or later: the patch is written without JSON, held to its grammar.
-    `patches` decides where it is given, and not the model; `refuse_broken_syntax` is that of `EditFile`.
+    `model` is its whole name, such as "openai:gpt-5.1", by which OpenAI's models get the form of `apply_patch` that
+    they have. `patches` decides where it is given, and not the model; `refuse_broken_syntax` is that of `EditFile`.
     """
     if prefers_patches(model) if patches is None else patches:
-        return [FreeformApplyPatch(backend) if freeform else ApplyPatch(backend)]
+        form = next((form for name, form in FORMS if name.match(model.lower())), ApplyPatch)
+        return [form(backend)]
     return [make(backend, refuse_broken_syntax=refuse_broken_syntax) for make in (EditFile, MultiEdit)]

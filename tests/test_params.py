@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field, create_model
 
 from tests.cases import each
 from tests.properties import examples
@@ -757,3 +757,17 @@ async def test_no_key_takes_the_place_of_another(kind: Any, keys: list[str], run
     )
     assert result.text == runs_with if runs_with else result.code == "invalid_arguments"
     assert runs_with or "expected a key that is" in result.text
+
+
+async def test_a_field_may_have_any_name() -> None:
+    names = ["type", "metadata", "schema_", "fields", "choices", "default", "ref", "config"]
+    model = create_model("Named", **dict.fromkeys(names, (int | None, None)))  # type: ignore[call-overload]
+
+    @tool(effect=Effect.READ, secrets=(), params=model)
+    def show(params: Any) -> str:
+        """Show."""
+        return str(params.model_dump())
+
+    for name in names:
+        told = await Toolbox([show]).call("show", {name: 3})
+        assert not told.is_error and f"'{name}': 3" in told.text

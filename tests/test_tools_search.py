@@ -154,7 +154,35 @@ def test_the_newest_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
         os.utime(tmp_path / f"f{number}", (1000 + number, 1000 + number))
     assert glob(ws, "*") == ["f4", "f3", "f2", "f1", "f0"]
     got = GlobFiles(ws).execute(GlobParams(pattern="*", limit=2), Context())
-    assert got == "f4\nf3\n\n[The newest 2 of 5 files. Narrow the pattern or raise limit.]"
+    assert got == "f4\nf3\n\n[The newest 2 of 5 files. Narrow pattern or path, or use offset=3 to read on.]"
+    got = GlobFiles(ws).execute(GlobParams(pattern="*", limit=2, offset=3), Context())
+    assert got == "f2\nf1\n\n[Files 3-4 of 5 files. Narrow pattern or path, or use offset=5 to read on.]"
+    assert glob(ws, "*", offset=5) == ["f0"]
+    assert "offset 6 is past the end" in glob(ws, "*", offset=6)[0]
+
+
+def test_hidden_names_are_found_when_asked_for(tmp_path: Path) -> None:
+    ws = make(tmp_path, {".a": "", ".x/b": "", "c": "", "node_modules/d": "", ".git/e": ""})
+    assert glob(ws, "**/*") == ["c"]
+    assert sorted(glob(ws, "*", include_hidden=True)) == [".a", ".x/b", "c"]
+    assert sorted(glob(ws, "**/*", include_hidden=True)) == [".a", ".x/b", "c"]
+    assert sorted(glob(ws, "*", include_hidden=True, include_ignored=True)) == [
+        ".a", ".git/e", ".x/b", "c", "node_modules/d",
+    ]  # fmt: skip
+
+
+def test_all_files_that_say_what_is_ignored_count(tmp_path: Path) -> None:
+    files = {
+        ".gitignore": "*.log\n", ".ignore": "!a.log\n/data/\n", "a.log": "", "b.log": "", "data/x": "", "src/y": "", "src/local": "",
+        "nested/c.log": "", "nested/z": "", "nested/.gitignore": "z\n",
+    }  # fmt: skip
+    ws = make(tmp_path, files)
+    for repository in (tmp_path, tmp_path / "nested"):
+        (repository / ".git" / "info").mkdir(parents=True)
+    (tmp_path / ".git/info/exclude").write_text("local\n")
+    # a repository within another one has rules of its own; .ignore files count for more than git's
+    assert sorted(glob(ws, "*")) == ["a.log", "nested/c.log", "src/y"]
+    assert sorted(glob(ws, "*", path="src")) == ["src/y"]
 
 
 def test_paths_are_relative_to_the_workspace_also_from_a_folder(tmp_path: Path) -> None:
@@ -281,7 +309,9 @@ def test_matches_come_below_their_file_with_numbers(tmp_path: Path) -> None:
 
 def test_context_is_shown_once_and_gaps_are_marked(tmp_path: Path) -> None:
     ws = make(tmp_path, {"f": "".join(f"{number}\n" for number in range(1, 21))})
-    shown = [line.strip() for line in grep(ws, "^(5|6|15)$", context=1).splitlines()[1:]]
+    shown = [
+        line.strip() for line in grep(ws, "^(5|6|15)$", output={"before": 1, "after": 1}).splitlines()[1:]
+    ]
     assert shown == ["4- 4", "5: 5", "6: 6", "7- 7", "--", "14- 14", "15: 15", "16- 16"]
 
 
@@ -289,9 +319,11 @@ def test_searches_have_an_end(tmp_path: Path) -> None:
     ws = make(tmp_path, {f"f{number:03}": "hit\n" * 10 for number in range(50)})
     content = grep(ws, "hit", limit=25)
     assert content.count(": hit") == 25
-    assert content.endswith("[The first 25 matching lines; there are more. Narrow the search.]")
+    assert content.endswith(
+        "[Matching lines 1-25; there are more. Use offset=26 to read on, or narrow the search with path, include or type.]"
+    )
     files = grep(ws, "hit", limit=25, output="files")
-    assert len(files.split("\n\n[")[0].splitlines()) == 25 and "The first 25 files" in files
+    assert len(files.split("\n\n[")[0].splitlines()) == 25 and "Files 1-25; there are more." in files
 
 
 def test_long_lines_are_cut_around_the_match(tmp_path: Path) -> None:
@@ -312,7 +344,7 @@ def test_files_that_are_too_large_are_named(tmp_path: Path) -> None:
         ({"pattern": "("}, "not a valid regular expression"),
         ({"pattern": "foo("}, r"write foo\\\($"),
         ({"pattern": ""}, "empty"),
-        ({"pattern": "a\nb"}, "one by one"),
+        ({"pattern": "a\nb"}, "set multiline|Set multiline"),
         ({"pattern": "x", "include": "../*"}, "invalid_pattern"),
     ],
 )
@@ -322,7 +354,7 @@ def test_wrong_patterns_are_explained(tmp_path: Path, named: dict[str, str], wor
 
 
 def test_a_pattern_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolcrib.tools.grep.SECONDS", 1.0)
+    monkeypatch.setattr("toolcrib.tools.grep_search.SECONDS", 1.0)
     ws = make(tmp_path, {"a": "x" * 60 + "\n"})
     assert "Stopped after 1 seconds" in grep(ws, "(x+x+)+y")
 

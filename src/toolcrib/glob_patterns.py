@@ -1,15 +1,15 @@
-"""Patterns for file names: one contract for `glob`, for grep's `include` and for .gitignore files.
+"""Patterns for file names: one contract for `glob` and for grep's `include`.
 
 - A pattern without a slash is compared with the name alone, in any folder: `*.py`.
 - One with a slash is compared with the path from the folder that is searched: `src/*.py`; a leading slash
   ties a name to that folder: `/*.py`. `**` stands for any number of folders.
 - `*`, `?` and `[...]` do not match the dot that a hidden name begins with, and `**` does not go into hidden
-  folders; write the dot: `.*`, `.github/**`. `{a,b}` stands for either. `..` is refused.
+  folders; write the dot: `.*`, `.github/**`. With `dotfiles` they match it. `{a,b}` stands for either. `..` is refused.
 
 A pattern is compiled to one expression over the whole path, and matching takes time proportional to pattern
 times path, whatever the pattern: the text before the last `*` of a name, and before the last `**`, is matched
-at its first occurrence and never reconsidered. By hand, because a workspace's .gitignore comes from strangers,
-and the libraries for such patterns backtrack exponentially.
+at its first occurrence and never reconsidered. By hand, because the libraries for such patterns backtrack
+exponentially. The lines of a .gitignore are read by git's rules instead, in `ignore_patterns`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class GlobPattern:
 
     __slots__ = ("_alternatives", "_match", "expression", "pattern")
 
-    def __init__(self, pattern: str, *, dotfiles: bool = False, braces: bool = True) -> None:
+    def __init__(self, pattern: str, *, dotfiles: bool = False) -> None:
         if len(pattern) > MAX_LENGTH:
             raise GlobError(f"pattern_too_broad: the pattern is longer than {MAX_LENGTH} characters")
         self.pattern = pattern
-        self._alternatives = _expand(pattern) if braces else [pattern]
+        self._alternatives = _expand(pattern)
         # Names like [id].tsx fit as they are written, too.
         self.expression = "|".join(
             [

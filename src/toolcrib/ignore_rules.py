@@ -1,17 +1,17 @@
 """Which files of a folder are no work of a person: what `.gitignore` files say, and folders that tools generate.
 
-Searches and checkpoints read the same rules. The lines are matched by `glob_patterns`, in time linear in the path,
-because a `.gitignore` comes from strangers: `pathspec` turns such lines into expressions that backtrack, and
-`ignore-python` walks by path, without a matcher for folders that are kept open.
+Searches and checkpoints read the same rules. They mean what git makes of them; `ignore_patterns` matches a line in time
+linear in the path, because a `.gitignore` comes from strangers: `pathspec` turns such lines into expressions that
+backtrack, and `ignore-python` walks by path, without a matcher for folders that are kept open.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from toolcrib.glob_patterns import GlobError, GlobPattern
+from toolcrib.ignore_patterns import as_bytes, expression
 
 IGNORE_FILE = ".gitignore"
 MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
@@ -43,55 +43,79 @@ SKIPPED = VERSION_CONTROL | GENERATED  # folders of these names are not entered
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One line of a .gitignore."""
+    """One line of a .gitignore. `by_name`: it is compared with the name alone, not with the path from the folder."""
 
-    glob: GlobPattern
+    match: re.Pattern[str]
     keep: bool
     folders_only: bool
+    by_name: bool
 
 
 class IgnoreFile:
     """One .gitignore file in a folder. As in git, the last line that matches a path decides."""
 
-    __slots__ = ("_any", "_rules", "folder")
+    __slots__ = ("_any_name", "_any_path", "_rules", "_skipped", "folder")
 
     def __init__(self, folder: str, rules: list[IgnoreRule]) -> None:
         self.folder = folder
-        self._rules = rules
-        self._any = re.compile("|".join(f"(?:{rule.glob.expression})" for rule in rules)).match
+        self._skipped = 0 if folder == "." else len(folder) + 1
+        self._rules = rules[::-1]
+        self._any_name = _any([rule for rule in rules if rule.by_name])
+        self._any_path = _any([rule for rule in rules if not rule.by_name])
 
     def says(self, path: str, is_folder: bool) -> bool | None:
         """Whether a path is ignored; None where no line matches."""
-        inside = path if self.folder == "." else path[len(self.folder) + 1 :]
-        if self._any(inside) is None:
+        inside = as_bytes(path[self._skipped :])
+        name = inside[inside.rfind("/") + 1 :]
+        if not (self._any_name and self._any_name(name)) and not (self._any_path and self._any_path(inside)):
             return None
-        for rule in reversed(self._rules):
-            if (is_folder or not rule.folders_only) and rule.glob.matches(inside):
+        for rule in self._rules:
+            if (is_folder or not rule.folders_only) and rule.match.match(name if rule.by_name else inside):
                 return not rule.keep
         return None
+
+
+def _any(rules: list[IgnoreRule]) -> Callable[[str], object] | None:
+    return (
+        re.compile("|".join(f"(?:{rule.match.pattern})" for rule in rules), re.DOTALL).match
+        if rules
+        else None
+    )
 
 
 def read_ignore_file(folder: str, data: bytes) -> list[IgnoreFile]:
     """The content of a folder's .gitignore; an empty list where it holds no rule. The top folder is "."."""
     rules: list[IgnoreRule] = []
-    for line in data.decode("utf-8", "replace").splitlines()[:MAX_RULES]:
-        text = line.rstrip()
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:MAX_RULES]:
+        text = _without_spaces(line.removesuffix(b"\r").decode("latin-1"))
         if not text or text.startswith("#"):
             continue
         keep = text.startswith("!")
-        text = text[1:] if keep else text
+        text = text.removeprefix("!")
         folders_only = text.endswith("/")
-        text = text.rstrip("/")
-        try:
-            rules.append(IgnoreRule(GlobPattern(text, dotfiles=True, braces=False), keep, folders_only))
-        except GlobError:
-            continue
+        text = text.removesuffix("/")
+        by_name = "/" not in text
+        matcher = expression(text, by_name=by_name)
+        if matcher is not None:
+            rules.append(IgnoreRule(re.compile(matcher, re.DOTALL), keep, folders_only, by_name))
     return [IgnoreFile(folder, rules)] if rules else []
+
+
+def _without_spaces(line: str) -> str:
+    """The line without the spaces at its end; one behind a backslash stays."""
+    text = line.rstrip(" ")
+    backslashes = len(text) - len(text.rstrip("\\"))
+    return text + " " if backslashes % 2 and len(text) < len(line) else text
 
 
 def is_ignored(files: Sequence[IgnoreFile], path: str, is_folder: bool) -> bool:
     """Whether a path is ignored by the files of the folders that it lies in, outermost first."""
+    return decision(files, path, is_folder) is True
+
+
+def decision(files: Sequence[IgnoreFile], path: str, is_folder: bool) -> bool | None:
+    """What the files say, the innermost first; None where none of them says anything."""
     for file in reversed(files):
         if (said := file.says(path, is_folder)) is not None:
             return said
-    return False
+    return None

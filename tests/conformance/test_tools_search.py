@@ -17,7 +17,7 @@ import pytest
 from tests.conformance.conftest import load_cases
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
-from toolcrib.tools import GlobFiles, GlobParams, Grep, GrepParams, Workspace
+from toolcrib.tools import GlobFiles, GlobParams, Grep, GrepParams, LinesAround, Workspace
 
 DIFFERENT = {
     "upper_default": "names are compared as the file system has them: case counts",
@@ -214,7 +214,10 @@ def test_recorded_find_and_grep(case: dict[str, Any], tmp_path: Path) -> None:
         context = given.get("context", 0)
         limit = given.get("limit", 100)
         params = GrepParams(
-            pattern=given["pattern"], path=given.get("path", "."), context=context, limit=limit
+            pattern=given["pattern"],
+            path=given.get("path", "."),
+            output=LinesAround(before=context, after=context),
+            limit=limit,
         )
         got = Grep(ws).execute(params, Context())
     for text in expected.get("contains", ()):

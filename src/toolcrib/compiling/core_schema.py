@@ -67,7 +67,16 @@ def strict(core: Any) -> Any:
         return tuple(strict(item) for item in core)
     if not isinstance(core, dict):
         return core
-    new = {key: value if key in NOT_SCHEMA else strict(value) for key, value in core.items()}
+    new = {
+        key: {
+            name: strict(item) for name, item in value.items()
+        }  # names of users, also "type" and "metadata"
+        if key in ("fields", "choices") and isinstance(value, dict)
+        else value
+        if key in NOT_SCHEMA
+        else strict(value)
+        for key, value in core.items()
+    }
     kind = new.get("type")
     if kind in EXTRA_BEHAVIOUR:
         # Pydantic writes "ignore" for what a TypedDict leaves open; only its config says what it meant.

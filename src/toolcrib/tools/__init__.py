@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from toolcrib.tools.edit_tools import edit_tools, prefers_patches
     from toolcrib.tools.fetch import Fetch, FetchParams
     from toolcrib.tools.glob import GlobFiles, GlobParams
-    from toolcrib.tools.grep import Grep, GrepParams
+    from toolcrib.tools.grep import Grep
+    from toolcrib.tools.grep_params import GrepParams, LinesAround
     from toolcrib.tools.list_dir import ListDir, ListDirParams
     from toolcrib.tools.move_file import MoveFile, MoveFileParams
     from toolcrib.tools.multi_edit import MultiEdit, MultiEditParams, OneEdit
@@ -59,6 +60,7 @@ __all__ = [
     "GlobParams",
     "Grep",
     "GrepParams",
+    "LinesAround",
     "ListDir",
     "ListDirParams",
     "ListedProcess",
@@ -118,9 +120,10 @@ __getattr__ = lazy_names(
             "GlobFiles",
             "GlobParams",
         ),
-        "grep": (
-            "Grep",
+        "grep": ("Grep",),
+        "grep_params": (
             "GrepParams",
+            "LinesAround",
         ),
         "list_dir": (
             "ListDir",

@@ -1,7 +1,11 @@
 """Walks the files of a workspace as a developer sees them: without files that git ignores or tools generate.
 
 Each folder is opened once, and symlinks to folders are not entered. Files that rules deny to the call are left
-out and counted, whatever the search pattern is, so that the count reveals no names.
+out and counted, whatever the search pattern is, so that the count reveals no names. The files that are judged here are
+the ones that are read: `content` opens a name in the folder that the walk has open.
+
+What is ignored stands in `.gitignore` and `.git/info/exclude`, with git's meaning, and in `.ignore` files, which
+count for more, as in ripgrep. Settings outside the workspace, such as git's `core.excludesFile`, are not read.
 """
 
 from __future__ import annotations
@@ -12,11 +16,35 @@ from dataclasses import dataclass, field
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.ignore_rules import MAX_IGNORE_FILE, SKIPPED, IgnoreFile, is_ignored, read_ignore_file
+from toolcrib.ignore_rules import (
+    IGNORE_FILE,
+    MAX_IGNORE_FILE,
+    SKIPPED,
+    IgnoreFile,
+    decision,
+    read_ignore_file,
+)
 from toolcrib.tools.backends.protocol import Backend, DirectoryEntry, Folder, Permits
+from toolcrib.tools.backends.refusals import FileTooLargeError
 from toolcrib.tools.workspace_paths import joined
 
 CHECKED_EVERY = 256  # entries of one folder between looks at whether the call goes on
+OWN_IGNORE_FILE = ".ignore"
+REPOSITORY = ".git"
+EXCLUDES = "info/exclude"
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """What holds in a folder: the rules of its repository, and those of `.ignore` files, which count for more."""
+
+    of_git: tuple[IgnoreFile, ...] = ()
+    own: tuple[IgnoreFile, ...] = ()
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        """Whether a path is ignored."""
+        said = decision(self.own, path, is_folder) if self.own else None
+        return bool(decision(self.of_git, path, is_folder) if said is None else said)
 
 
 @dataclass(slots=True)
@@ -33,80 +61,125 @@ class FileWalk:
     check: Callable[[], None]
     permits: Permits
     withheld: int = 0
-    _real: str = field(default="", init=False)
+    _folder: Folder | None = field(default=None, init=False)
 
     def files(self) -> Iterator[tuple[str, DirectoryEntry]]:
         """The regular files as paths from `start`, sorted by name within each folder.
 
-        When an entry was changed can be asked until the next entry is taken.
+        When an entry was changed, and its content, can be asked until the next entry is taken.
         """
         self.start = self.backend.place(self.start).shown
-        ignored: dict[str, list[IgnoreFile]] = {}  # by folder; only folders that are still to be entered
+        skipped = 0 if self.start == "." else len(self.start) + 1
+        rules: dict[str, IgnoreRules] = {}  # by folder; only folders that are still to be entered
 
         def enter(folder: str) -> bool:
             self.check()
-            return folder in ignored
+            return folder in rules
 
         skip = () if self.everything else SKIPPED
-        walk = self.backend.walk(self.start, enter, skip=skip, permits=self.permits)
-        for folder in walk:
-            if not self._real:  # the first one
+        for folder in self.backend.walk(self.start, enter, skip=skip, permits=self.permits):
+            if self._folder is None:  # the first one
                 self.check()
-                self._real = self.backend.leads_to(self.start) or self.start
-                ignored[folder.path] = [] if self.everything else self._ignored_above()
-            yield from self._in_folder(folder, ignored)
+                rules[folder.path] = IgnoreRules() if self.everything else self._rules_above()
+            self._folder = folder
+            for path, entry in self._in_folder(folder, rules):
+                yield path[skipped:], entry
+
+    @property
+    def behind_link(self) -> bool:
+        """Whether a link leads to the folder that the walk is in."""
+        return self._folder is not None and bool(self._folder.real)
+
+    def content(self, path: str, entry: DirectoryEntry, limit: int) -> bytes | None:
+        """The content of the file that `files` gave last, whose whole path is `path`; None if it cannot be read.
+
+        Raises FileTooLargeError.
+        """
+        folder = self._folder
+        if folder is not None and folder.read is not None and entry.kind == "file":
+            return folder.read(entry.name, limit)
+        return read_or_none(self.backend, path, limit, self.permits)
 
     def _in_folder(
-        self, folder: Folder, ignored: dict[str, list[IgnoreFile]]
+        self, folder: Folder, known: dict[str, IgnoreRules]
     ) -> Iterator[tuple[str, DirectoryEntry]]:
-        rules = ignored.pop(folder.path)
-        if not self.everything and any(entry.name == ".gitignore" for entry in folder.entries):
-            rules = rules + self._read_ignored(folder.path)
+        rules = known.pop(folder.path)
+        if not self.everything:
+            rules = self._with_files_of(folder.path, {entry.name for entry in folder.entries}, rules)
+        filtered = bool(rules.of_git or rules.own)
         for number, entry in enumerate(folder.entries, 1):
             if number % CHECKED_EVERY == 0:
                 self.check()
-            path = joined(folder.path, entry.name)
-            if entry.kind == "other":
+            name, kind = entry.name, entry.kind
+            if kind == "other":
                 continue
-            is_folder = entry.kind == "folder"
+            path = joined(folder.path, name)
+            is_folder = kind == "folder"
             if not self.everything and (
-                (is_folder and entry.name in SKIPPED) or is_ignored(rules, path, is_folder)
+                (is_folder and name in SKIPPED) or (filtered and rules.ignores(path, is_folder))
             ):
                 continue
-            if not self.may_read(path, entry.kind):
+            if not self._may_read(folder, path, entry):
                 self.withheld += 1
             elif is_folder:
-                ignored[path] = rules
-            elif entry.kind == "file" or is_file(self.backend, path, self.permits):
-                yield (path if self.start == "." else path[len(self.start) + 1 :]), entry
+                known[path] = rules
+            elif kind == "file" or is_file(self.backend, path, self.permits):
+                yield path, entry
 
-    def may_read(self, path: str, kind: str) -> bool:
+    def _may_read(self, folder: Folder, path: str, entry: DirectoryEntry) -> bool:
         """Whether a path may be read, judging by its name and by its real location."""
-        below = kind == "folder"
+        below = entry.kind == "folder"
         if not self.permits(Access(Reach.READ, path, subtree=below)):
             return False
-        if kind != "link" and self._real == self.start:
-            return True
-        real = self.backend.leads_to(path)
-        # What leads out or round is no file at all.
-        return real is None or self.permits(Access(Reach.READ, real, subtree=below))
+        if entry.kind == "link":
+            real = self.backend.leads_to(path)
+            # What leads out or round is no file at all.
+            return real is None or self.permits(Access(Reach.READ, real))
+        return not folder.real or self.permits(
+            Access(Reach.READ, joined(folder.real, entry.name), subtree=below)
+        )
 
-    def _ignored_above(self) -> list[IgnoreFile]:
-        """The rules of the folders that `start` lies in, outermost first."""
-        found: list[IgnoreFile] = []
+    def _rules_above(self) -> IgnoreRules:
+        """The rules of the folders that `start` lies in."""
+        rules = IgnoreRules()
         if posixpath.isabs(self.start) or self.start == ".":
-            return found
+            return rules
         parts = self.start.split("/")
         for depth in range(len(parts)):
-            found += self._read_ignored("/".join(parts[:depth]) or ".")
-        return found
+            folder = "/".join(parts[:depth]) or "."
+            rules = self._with_files_of(folder, {REPOSITORY, IGNORE_FILE, OWN_IGNORE_FILE}, rules)
+        return rules
 
-    def _read_ignored(self, folder: str) -> list[IgnoreFile]:
+    def _with_files_of(self, folder: str, names: set[str], rules: IgnoreRules) -> IgnoreRules:
+        """The rules with those of a folder, in which there may be files of these names."""
+        of_git, own = rules.of_git, rules.own
+        if REPOSITORY in names:
+            # A repository within another one has rules of its own.
+            if of_git and self.backend.stat(joined(folder, REPOSITORY), self.permits) is not None:
+                of_git = ()
+            of_git += self._read(folder, f"{REPOSITORY}/{EXCLUDES}")
+        if IGNORE_FILE in names:
+            of_git += self._read(folder, IGNORE_FILE)
+        if OWN_IGNORE_FILE in names:
+            own += self._read(folder, OWN_IGNORE_FILE)
+        return rules if of_git is rules.of_git and own is rules.own else IgnoreRules(of_git, own)
+
+    def _read(self, folder: str, name: str) -> tuple[IgnoreFile, ...]:
         try:
-            data = self.backend.read(posixpath.join(folder, ".gitignore"), MAX_IGNORE_FILE, self.permits)
-        except ToolError:
-            return []
-        return read_ignore_file(folder, data)
+            data = read_or_none(self.backend, joined(folder, name), MAX_IGNORE_FILE, self.permits)
+        except FileTooLargeError:
+            return ()
+        return tuple(read_ignore_file(folder, data)) if data else ()
+
+
+def read_or_none(backend: Backend, path: str, limit: int, permits: Permits) -> bytes | None:
+    """The content of a file; None if it cannot be read. Raises FileTooLargeError."""
+    try:
+        return backend.read(path, limit, permits)
+    except FileTooLargeError:
+        raise
+    except ToolError:
+        return None
 
 
 def withheld_note(count: int) -> str:

@@ -31,10 +31,12 @@ SECONDS = 30.0
 class GlobParams(BaseModel):
     pattern: str = Field(
         description='What to look for: "*.py" in any folder, "src/**/*.ts" below src, "/*.md" only in the '
-        'folder itself. Hidden names need their dot: ".*", ".github/**".'
+        'folder itself. Hidden names need their dot, ".*" or ".github/**", or include_hidden.'
     )
     path: str = Field(".", description="Folder to search, relative to the workspace.")
+    offset: int = Field(1, ge=1, description="File to begin at, counted from 1.")
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="How many files at most.")
+    include_hidden: bool = Field(False, description="Let *, ? and ** also match names that begin with a dot.")
     include_ignored: bool = Field(
         False, description="Also look at what .gitignore names, and into .git, node_modules, .venv and such."
     )
@@ -52,7 +54,8 @@ class GlobFiles(
 ):
     """Find files by name, the most recently changed first.
 
-    Patterns know *, ?, [abc], {a,b} and ** for any number of folders. Paths are relative to the workspace.
+    Use it when you know a name or a part of it; use grep to look into files. Patterns know *, ?, [abc], {a,b} and **
+    for any number of folders. Paths are relative to the workspace.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -73,7 +76,7 @@ class GlobFiles(
     def execute(self, params: GlobParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
-        glob = GlobPattern(params.pattern)
+        glob = GlobPattern(params.pattern, dotfiles=params.include_hidden)
         start = self.backend.place(params.path).shown
         search = _GlobSearch(self.backend, start, glob.base(), params.include_ignored, ctx)
         found: list[tuple[int, str]] = []
@@ -81,8 +84,11 @@ class GlobFiles(
             found.append((-modified, posixpath.normpath(posixpath.join(start, path))))
         ctx.report(tip=f"{len(found)} files")
         found.sort()
-        notes = [f"The newest {params.limit} of {len(found)} files. Narrow the pattern or raise limit."]
-        notes = notes if len(found) > params.limit else []
+        first = params.offset - 1
+        shown = found[first : first + params.limit]
+        notes: list[str] = []
+        if first + len(shown) < len(found) and shown:
+            notes.append(_capped(params, first + len(shown), len(found)))
         if search.stopped:
             notes.append(
                 f"Stopped after {SECONDS:.0f} seconds; there may be more. Give a folder to search as path."
@@ -92,8 +98,16 @@ class GlobFiles(
         if not found:
             where = "the workspace" if start == "." else start
             return f"[{' '.join([f'No files in {where} fit {params.pattern}.', *notes])}]"
-        text = "\n".join(printable_path(path) for _, path in found[: params.limit])
+        if not shown:
+            past = f"Only {len(found)} files fit {params.pattern}; offset {params.offset} is past the end."
+            return f"[{' '.join([past, *notes])}]"
+        text = "\n".join(printable_path(path) for _, path in shown)
         return f"{text}\n\n[{' '.join(notes)}]" if notes else text
+
+
+def _capped(params: GlobParams, last: int, total: int) -> str:
+    which = f"The newest {last}" if params.offset == 1 else f"Files {params.offset}-{last}"
+    return f"{which} of {total} files. Narrow pattern or path, or use offset={last + 1} to read on."
 
 
 class _GlobSearch:

@@ -19,7 +19,7 @@ from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
-from toolcrib.tools.regex_search import BadPattern, RegexSearcher, TooSlow
+from toolcrib.tools.regex_search import BadPattern, RegexSearcher, TooSlow, Wanted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -159,16 +159,9 @@ class LineSearch:
         self._text = pattern if not SIGNS.search(pattern) else ""
         self._searcher: RegexSearcher | None = None
         if not self._text:
-            self._searcher = RegexSearcher(
-                pattern,
-                ignore_case=False,
-                context=0,
-                room=1,
-                count_all=False,
-                width=1,
-                deadline=time.monotonic() + timeout + 5.0,
-                check=ctx.check_cancelled,
-            )
+            # one match in each text is enough
+            wanted = Wanted(pattern, room=0, most=1)
+            self._searcher = RegexSearcher(wanted, time.monotonic() + timeout + 5.0, ctx.check_cancelled)
 
     def __enter__(self) -> LineSearch:
         return self

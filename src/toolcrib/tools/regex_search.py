@@ -1,8 +1,7 @@
 """Searches texts for a regular expression with a deadline: the matching runs in a child process.
 
-Python's `re` cannot be interrupted, and some patterns never finish. ripgrep has no such patterns, but it opens
-paths itself, outside the workspace's confinement, and its syntax differs; a search should find the same on
-every machine.
+Python's `re` cannot be interrupted, and some patterns never finish. ripgrep has no such patterns, but its syntax
+differs, and a search should find the same on every machine: so it only tells where to look (`ripgrep.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +42,41 @@ class LineMatch:
     lines: list[tuple[int, str, bool]]
 
 
-class RegexSearcher:
-    """A worker process for one search; use it in a `with` block."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a worker looks for.
 
-    def __init__(
-        self,
-        pattern: str,
-        *,
-        ignore_case: bool,
-        context: int,
-        room: int,
-        count_all: bool,
-        width: int,
-        deadline: float,
-        check: Callable[[], None],
-    ) -> None:
+    `filter` is an expression that each matching line has a match of; empty where there is none. Of the matching lines
+    of all texts, `skip` are passed over and `room` shown, with the lines `before` and `after` each, at most `width`
+    characters of a line. With `most`, that many are counted in each text.
+    """
+
+    pattern: str
+    filter: str = ""
+    ignore_case: bool = False
+    multiline: bool = False
+    before: int = 0
+    after: int = 0
+    skip: int = 0
+    room: int = 1
+    width: int = 1
+    most: int | None = None
+
+
+class RegexSearcher:
+    """A worker process for one search; use it in a `with` block. The process starts with the first texts."""
+
+    def __init__(self, wanted: Wanted, deadline: float, check: Callable[[], None]) -> None:
+        self._wanted = wanted
         self._deadline = deadline
         self._check = check
+        self._waiting = b""
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._writer: threading.Thread | None = None
+        self._reader: threading.Thread | None = None
+
+    def _start(self) -> None:
         if not python():
             raise ToolError("Searching needs a Python interpreter, and this program has none to run.")
         self._child = subprocess.Popen(
@@ -71,17 +88,7 @@ class RegexSearcher:
             env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
             start_new_session=True,
         )
-        asked = {
-            "pattern": pattern,
-            "ignore_case": ignore_case,
-            "context": context,
-            "room": room,
-            "all": count_all,
-            "width": width,
-        }
-        self._waiting = json.dumps(asked).encode() + b"\n"
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
+        self._waiting = json.dumps(asdict(self._wanted)).encode() + b"\n"
         self._reader = threading.Thread(target=self._read, name="toolcrib search", daemon=True)
         self._reader.start()
 
@@ -90,9 +97,12 @@ class RegexSearcher:
 
     def __exit__(self, *_: object) -> None:
         child = self._child
+        if child is None:
+            return
         child.kill()
         child.wait()
-        self._reader.join()
+        if self._reader is not None:
+            self._reader.join()
         if self._writer is not None:
             self._writer.join()
         if child.stdin is not None:
@@ -100,6 +110,8 @@ class RegexSearcher:
 
     def search(self, texts: list[bytes]) -> list[LineMatch]:
         """The matches in each of the UTF-8 texts; raises TooSlow when the deadline passes."""
+        if self._child is None:
+            self._start()
         data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
         self._waiting = b""
         answer: list[tuple[int, list[list[Any]]]] | str = json.loads(self._exchange(data))
@@ -127,7 +139,7 @@ class RegexSearcher:
             return line
 
     def _write(self, data: bytes) -> None:
-        assert self._child.stdin is not None
+        assert self._child is not None and self._child.stdin is not None
         view = memoryview(data)
         try:
             while view:
@@ -136,8 +148,8 @@ class RegexSearcher:
             pass
 
     def _read(self) -> None:
+        assert self._child is not None and self._child.stdout is not None
         stdout = self._child.stdout
-        assert stdout is not None
         with io.BufferedReader(stdout) as lines:  # type: ignore[type-var] # unbuffered, as it was opened
             for line in lines:
                 self._lines.put(line)

@@ -12,50 +12,120 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    Line = tuple[int, str, bool]
+    Found = tuple[int, int, int, int]  # a line's number, where it begins and ends, where the match begins
 
 CPU_SECONDS = 120  # should our parent be gone, we go too
 
-Line = tuple[int, str, bool]
 
+class Search:
+    """What to look for, and how many matching lines are still to be passed over, shown, or counted."""
 
-def search(
-    text: str, pattern: re.Pattern[str], context: int, room: int, width: int
-) -> tuple[int, list[Line]]:
-    """The number of matching lines and, up to `room` of those, the lines to show."""
-    lines = text.split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    count = 0
-    shown: list[Line] = []
-    last = -1  # the last line shown
-    after = -1  # context reaches to here
-    for index, line in enumerate(lines):
-        found = pattern.search(line.removesuffix("\r"))
-        if found:
+    def __init__(self, asked: dict[str, Any]) -> None:
+        flags = re.IGNORECASE if asked["ignore_case"] else 0
+        self.multiline: bool = asked["multiline"]
+        if self.multiline:
+            flags |= re.MULTILINE | re.DOTALL
+        self.pattern = re.compile(asked["pattern"], flags)
+        self.filter = re.compile(asked["filter"], re.MULTILINE) if asked["filter"] else None
+        self.before: int = asked["before"]
+        self.after: int = asked["after"]
+        self.skip: int = asked["skip"]
+        self.room: int = asked["room"]
+        self.width: int = asked["width"]
+        self.most: int | None = asked["most"]  # matching lines of one text, after which it is left
+
+    def search(self, text: str) -> tuple[int, list[Line]]:
+        """The number of matching lines, as far as they were looked for, and the lines to show."""
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").removesuffix("\r")
+        count = 0
+        shown: list[Found] = []
+        most = self.skip + self.room + 1 if self.most is None else self.most
+        for found in self._spanning(text) if self.multiline else self._lines(text):
             count += 1
-            if count > room:
-                continue
-            first = max(last + 1, index - context)
-            shown += [(number + 1, clip(lines[number], 0, width), False) for number in range(first, index)]
-            shown.append((index + 1, clip(line, found.start(), width), True))
-            last, after = index, index + context
-        elif index <= after:
-            shown.append((index + 1, clip(line, 0, width), False))
-            last = index
-    return count, shown
+            if self.skip < count <= self.skip + self.room:
+                shown.append(found)
+            if count >= most:
+                break
+        lines = self._with_context(text, shown)
+        if self.most is None:
+            self.room -= len(shown)
+            self.skip = max(0, self.skip - count)
+        return count, lines
 
+    def _lines(self, text: str) -> Iterator[Found]:
+        """The lines in which the pattern is found."""
+        if self.filter is None:
+            start = 0
+            for number, line in enumerate(text.split("\n"), 1):
+                if start < len(text) and (found := self.pattern.search(line)):
+                    yield number, start, start + len(line), found.start()
+                start += len(line) + 1
+            return
+        number, counted, at = 1, 0, 0
+        while at < len(text) and (hint := self.filter.search(text, at)):
+            start = text.rfind("\n", 0, hint.start()) + 1
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+            if found := self.pattern.search(text[start:end]):
+                number += text.count("\n", counted, start)
+                counted = start
+                yield number, start, end, found.start()
+            at = end + 1
 
-def clip(line: str, at: int, width: int) -> str:
-    """At most `width` characters of a line, around the position `at`."""
-    line = line.removesuffix("\r")
-    if len(line) <= width:
-        return line
-    start = max(0, min(at - width // 4, len(line) - width))
-    end = start + width
-    left = f"[{start} characters ...] " if start else ""
-    right = f" [... {len(line) - end} more characters]" if end < len(line) else ""
-    return left + line[start:end] + right
+    def _spanning(self, text: str) -> Iterator[Found]:
+        """The lines that matches touch, in the whole text."""
+        number, counted, done = 1, 0, -1
+        for found in self.pattern.finditer(text):
+            last = max(found.start(), found.end() - 1)
+            start = max(text.rfind("\n", 0, found.start()) + 1, done + 1)
+            at = max(0, found.start() - start)
+            while start <= last and (start < len(text) or not text):
+                end = text.find("\n", start)
+                end = len(text) if end < 0 else end
+                number += text.count("\n", counted, start)
+                counted = start
+                yield number, start, end, at
+                done, start, at = end, end + 1, 0
+
+    def _with_context(self, text: str, shown: list[Found]) -> list[Line]:
+        lines: list[Line] = []
+        for index, (number, start, end, at) in enumerate(shown):
+            before: list[Line] = []
+            last = lines[-1][0] if lines else 0
+            while len(before) < self.before and number - len(before) - 1 > last:
+                begin = text.rfind("\n", 0, start - 1) + 1
+                before.append((number - len(before) - 1, self._clip(text, begin, start - 1, 0), False))
+                start = begin
+            start = shown[index][1]
+            lines += [*reversed(before), (number, self._clip(text, start, end, at), True)]
+            following = shown[index + 1][0] if index + 1 < len(shown) else None
+            for _ in range(self.after):
+                number += 1
+                if end + 1 >= len(text) or number == following:
+                    break
+                start, end = end + 1, text.find("\n", end + 1)
+                end = len(text) if end < 0 else end
+                lines.append((number, self._clip(text, start, end, 0), False))
+        return lines
+
+    def _clip(self, text: str, start: int, end: int, at: int) -> str:
+        """At most `width` characters of a line, around the position `at`."""
+        length = end - start
+        if length <= self.width:
+            return text[start:end]
+        first = max(0, min(at - self.width // 4, length - self.width))
+        left = f"[{first} characters ...] " if first else ""
+        rest = length - first - self.width
+        right = f" [... {rest} more characters]" if rest else ""
+        return left + text[start + first : start + first + self.width] + right
 
 
 def batches() -> Iterator[list[str]]:
@@ -72,23 +142,15 @@ def main() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         except (ValueError, OSError):
             pass
-    asked = json.loads(sys.stdin.buffer.readline())
     try:
-        pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
+        search = Search(json.loads(sys.stdin.buffer.readline()))
     except (re.error, RecursionError, OverflowError) as wrong:
         for _ in batches():
             sys.stdout.write(json.dumps(str(wrong)) + "\n")
             sys.stdout.flush()
         return
-    room = asked["room"]
     for texts in batches():
-        answers: list[tuple[int, list[Line]]] = []
-        for text in texts:
-            count, shown = search(text, pattern, asked["context"], room, asked["width"])
-            if not asked["all"]:
-                room = max(0, room - count)
-            answers.append((count, shown))
-        sys.stdout.write(json.dumps(answers) + "\n")
+        sys.stdout.write(json.dumps([search.search(text) for text in texts]) + "\n")
         sys.stdout.flush()
 
 

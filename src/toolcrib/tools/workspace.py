@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolcrib.access import PATHS, Access, Confinement, Reach
@@ -52,6 +53,7 @@ from toolcrib.tools.workspace_paths import (
     joined,
     printable_path,
     protected_path_doubt,
+    read_in,
     scan,
     windows_name_problem,
 )
@@ -253,7 +255,7 @@ class Workspace:
         with file:
             data = file.read(limit + 1) if status.size <= limit else b""
         if status.size > limit or len(data) > limit:
-            raise ToolError(f"{self.place(path).shown} is larger than {limit:,} bytes.")
+            raise refusals.too_large(self.place(path).shown, limit)
         return data
 
     def entries(self, path: str, permits: Permits = permit_all) -> list[DirectoryEntry]:
@@ -294,7 +296,8 @@ class Workspace:
                     entries = scan(fd)
                 except OSError:
                     continue
-                yield Folder(shown, entries)
+                leads = "" if real == place else real.child(below).shown
+                yield Folder(shown, entries, leads, partial(read_in, fd))
             finally:
                 close_handle(fd)
             deeper = (entry.name for entry in entries if entry.kind == "folder" and entry.name not in skip)

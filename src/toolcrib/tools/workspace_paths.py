@@ -18,9 +18,22 @@ from toolcrib.access import Access
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
 from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.command.sandbox.files.protected_links import led_to_by_links
-from toolcrib.folder_handles import FolderHandle, close_handle, open_root, scanned, status_in
+from toolcrib.folder_handles import (
+    CLOEXEC,
+    NOCTTY,
+    NOFOLLOW,
+    NONBLOCK,
+    FolderHandle,
+    close_handle,
+    open_in,
+    open_root,
+    scanned,
+    status_in,
+    status_of,
+)
 from toolcrib.question import Doubt
 from toolcrib.tools.backends.protocol import DirectoryEntry, FileStatus, Kind
+from toolcrib.tools.backends.refusals import too_large
 
 WORDS = {
     errno.ENOTDIR: "{path}: a part of this path is a file, not a folder.",
@@ -171,6 +184,30 @@ def scan(folder: FolderHandle) -> list[DirectoryEntry]:
         entries = [DirectoryEntry(item.name, kind_of(item), partial(_modified, item)) for item in found]
     entries.sort(key=lambda entry: entry.name)
     return entries
+
+
+def read_in(folder: FolderHandle, name: str, limit: int) -> bytes | None:
+    """The content of a regular file in an open folder; None where there is none to read, or a link."""
+    try:
+        opened = open_in(folder, name, os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = status_of(opened)
+        if not isinstance(opened, int) or not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > limit:
+            raise too_large(name, limit)
+        data = os.read(opened, status.st_size + 1)
+        while status.st_size < len(data) <= limit and (more := os.read(opened, limit + 1 - len(data))):
+            data += more  # it grows just now, or its file system tells no sizes
+    except OSError:
+        return None
+    finally:
+        close_handle(opened)
+    if len(data) > limit:
+        raise too_large(name, limit)
+    return data
 
 
 def _modified(item: os.DirEntry[str]) -> int | None:

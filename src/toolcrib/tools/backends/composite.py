@@ -156,7 +156,8 @@ class CompositeBackend:
                 inside, lambda below: enter(_below(place.prefix, below)), skip=skip, permits=inner
             ),
         ):
-            yield Folder(_below(place.prefix, folder.path), folder.entries)
+            real = _below(place.prefix, folder.real) if folder.real else ""
+            yield replace(folder, path=_below(place.prefix, folder.path), real=real)
 
     def _routed(self, path: str, permits: Permits, use: Callable[[Backend, str, Permits], T]) -> T:
         place = self.place(path)

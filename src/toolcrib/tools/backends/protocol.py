@@ -80,10 +80,17 @@ class DirectoryEntry:
 
 @dataclass(slots=True)
 class Folder:
-    """One folder of a walk: its path as shown, and what is in it, sorted by name."""
+    """One folder of a walk: its path as shown, and what is in it, sorted by name.
+
+    `real` is where links in the path lead, as shown; "" where the path has none. `read(name, limit)` gives the content
+    of a file in the folder, opened without following a link, until the next folder is taken; None where it cannot be
+    read. Raises FileTooLargeError. A backend without such a way leaves it None.
+    """
 
     path: str
     entries: list[DirectoryEntry]
+    real: str = ""
+    read: Callable[[str, int], bytes | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

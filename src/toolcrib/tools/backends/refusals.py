@@ -52,8 +52,12 @@ def not_there(
     return ToolError(f"{text} Did you mean {', '.join(near)}?" if near else text)
 
 
-def too_large(shown: str, limit: int) -> ToolError:
-    return ToolError(f"{shown} is larger than {limit:,} bytes.")
+class FileTooLargeError(ToolError):
+    """A file has more bytes than the caller wants to read."""
+
+
+def too_large(shown: str, limit: int) -> FileTooLargeError:
+    return FileTooLargeError(f"{shown} is larger than {limit:,} bytes.")
 
 
 def is_folder(shown: str) -> ToolError:

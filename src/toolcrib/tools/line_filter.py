@@ -1,0 +1,190 @@
+"""From a regular expression of Python, a simpler one that every line with a match has too, and a text it must contain.
+
+The simpler expression tells quickly in which files a search must look closer. It means the same to Python's `re` and to
+ripgrep: it has no assertions, no references, no classes that depend on a version of Unicode. So it may match more lines
+than the original, and never fewer; what it finds is compared with the original.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+MAX_LENGTH = 50_000  # of the simpler expression
+MAX_REPEATED = 50  # a repetition of more is taken for one without end
+ANY = "[^\\n]"
+NOT_ASCII = "\\x80-\\U0010ffff"
+FOLDED = "iIsSkK"  # what \u0130, \u0131, \u017f and \u212a equal in ASCII when case is ignored
+SPACES = "\\t\\r\\x0b\\x0c\\x1c-\\x20"
+WORD = "0-9A-Za-z_"
+CATEGORIES = {
+    "CATEGORY_DIGIT": f"0-9{NOT_ASCII}",
+    "CATEGORY_SPACE": f"{SPACES}\\x85{NOT_ASCII}",
+    "CATEGORY_WORD": f"{WORD}{NOT_ASCII}",
+    "CATEGORY_NOT_DIGIT": f"\\x00-\\x09\\x0b-\\x2f\\x3a-\\x7f{NOT_ASCII}",
+    "CATEGORY_NOT_SPACE": f"\\x00-\\x08\\x0e-\\x1b\\x21-\\x7f{NOT_ASCII}",
+    "CATEGORY_NOT_WORD": f"\\x00-\\x09\\x0b-\\x2f\\x3a-\\x40\\x5b-\\x5e\\x60\\x7b-\\x7f{NOT_ASCII}",
+}
+ANCHORS = {"AT_BEGINNING": "^", "AT_BEGINNING_STRING": "^", "AT_END": "$", "AT_END_STRING": "$"}
+
+
+@dataclass(frozen=True, slots=True)
+class LineFilter:
+    """What each matching line has: a match of `expression`, and `literal`. Empty where nothing is known.
+
+    `folded`: `literal` is in small letters, and a line in ASCII has it when its letters are small ones too.
+    `for_linear`: the original has parts that keep it from backtracking, and `expression` has none, so that only an
+    engine that never backtracks may use it.
+    """
+
+    expression: str = ""
+    literal: str = ""
+    for_linear: bool = False
+    folded: bool = False
+
+
+def line_filter(pattern: str, *, ignore_case: bool) -> LineFilter:
+    """The filter for a valid pattern that is compared with each line."""
+    try:
+        parser: Any = importlib.import_module("re._parser")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = parser.parse(pattern, re.IGNORECASE if ignore_case else 0)
+        found = _Simpler()
+        flags = tree.state.flags
+        expression = found.sequence(tree, flags)
+        folded = bool(flags & re.IGNORECASE)
+        literal = _longest_literal(tree, flags, folded)
+        if len(expression) > MAX_LENGTH or re.compile(expression, re.MULTILINE).search(""):
+            expression = ""  # it would say nothing: each line has an empty match
+    except (_Unknown, ImportError, AttributeError, re.error, RecursionError, OverflowError, ValueError):
+        return LineFilter()
+    return LineFilter(expression, literal, found.for_linear, folded)
+
+
+class _Unknown(Exception):
+    """A part that this module does not know."""
+
+
+class _Simpler:
+    """Writes the parts of a parsed pattern anew."""
+
+    def __init__(self) -> None:
+        self.for_linear = False
+
+    def sequence(self, items: Any, flags: int) -> str:
+        """The expression of parts that follow one another."""
+        return "".join(self._part(str(kind), value, flags) for kind, value in items)
+
+    def _part(self, kind: str, value: Any, flags: int) -> str:
+        match kind:
+            case "LITERAL":
+                return f"[{_char(value, flags)}]"
+            case "ANY" | "NOT_LITERAL":
+                return ANY
+            case "IN":
+                return _class(value, flags)
+            case "BRANCH":
+                return f"(?:{'|'.join(self.sequence(branch, flags) for branch in value[1])})"
+            case "SUBPATTERN":
+                _, added, removed, items = value
+                return f"(?:{self.sequence(items, (flags | added) & ~removed)})"
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                return self._repeated(kind, value, flags)
+            case "ATOMIC_GROUP":
+                self.for_linear = True
+                return f"(?:{self.sequence(value, flags)})"
+            case "GROUPREF":
+                self.for_linear = True
+                return f"{ANY}*"
+            case "GROUPREF_EXISTS":
+                _, there, missing = value
+                return f"(?:{self.sequence(there, flags)}|{self.sequence(missing or (), flags)})"
+            case "AT":
+                return ANCHORS.get(str(value), "")
+            case "ASSERT" | "ASSERT_NOT":
+                return ""
+            case _:
+                raise _Unknown
+
+    def _repeated(self, kind: str, value: Any, flags: int) -> str:
+        least, most, items = value
+        self.for_linear |= kind == "POSSESSIVE_REPEAT"
+        upper = "" if int(most) > MAX_REPEATED else int(most)
+        inside = self.sequence(items, flags)
+        return f"(?:{inside}){{{min(int(least), MAX_REPEATED)},{upper}}}" if inside else ""
+
+
+def _class(items: Any, flags: int) -> str:
+    members: list[str] = []
+    for kind, value in items:
+        match str(kind):
+            case "NEGATE":
+                return _negated(items[1:], flags)
+            case "LITERAL":
+                members.append(_char(value, flags))
+            case "RANGE":
+                members.append(_range(value[0], value[1], flags))
+            case "CATEGORY":
+                members.append(
+                    CATEGORIES[str(value)] if str(value) in CATEGORIES else NOT_ASCII + "\\x00-\\x7f"
+                )
+            case _:
+                raise _Unknown
+    return f"[{''.join(members)}]"
+
+
+def _negated(items: Any, flags: int) -> str:
+    """Without what is excluded, where that is plain; else any character."""
+    if flags & re.IGNORECASE or any(str(kind) not in ("LITERAL", "RANGE") for kind, _ in items):
+        return ANY
+    ends = [(value, value) if str(kind) == "LITERAL" else value for kind, value in items]
+    return "[^\\n" + "".join(f"{_escaped(low)}-{_escaped(high)}" for low, high in ends) + "]"
+
+
+def _range(low: int, high: int, flags: int) -> str:
+    found = f"{_escaped(low)}-{_escaped(high)}"
+    if not flags & re.IGNORECASE:
+        return found
+    if high > 0x7F:
+        return f"{found}{NOT_ASCII}A-Za-z"
+    return found + "".join(_char(code, flags) for code in range(low, high + 1) if chr(code).isalpha())
+
+
+def _char(code: int, flags: int) -> str:
+    """The members of a class for one character, with all that it equals when case is ignored."""
+    if not flags & re.IGNORECASE:
+        return _escaped(code)
+    if code > 0x7F:
+        return NOT_ASCII + FOLDED
+    both = {chr(code).lower(), chr(code).upper()}
+    return "".join(_escaped(ord(one)) for one in sorted(both)) + (NOT_ASCII if both & set(FOLDED) else "")
+
+
+def _escaped(code: int) -> str:
+    if 0xD800 <= code <= 0xDFFF:
+        raise _Unknown  # no character of a text
+    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
+
+
+def _longest_literal(items: Any, flags: int, folded: bool) -> str:
+    """The longest text that stands in each match; it may be short of what a person would see."""
+    if bool(flags & re.IGNORECASE) != folded:
+        return ""
+    longest = run = ""
+    for kind, value in items:
+        name = str(kind)
+        if name == "LITERAL" and value not in (0xFFFD, 10, 13) and (value < 0x80 or not folded):
+            run += chr(value).lower() if folded else chr(value)
+        else:
+            if name == "SUBPATTERN":
+                inner = _longest_literal(value[3], (flags | value[1]) & ~value[2], folded)
+            elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and int(value[0]) > 0:
+                inner = _longest_literal(value[2], flags, folded)
+            else:
+                inner = ""
+            longest, run = max(longest, run, inner, key=len), ""
+    return max(longest, run, key=len)

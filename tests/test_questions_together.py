@@ -1,16 +1,20 @@
 """Questions of one turn that wait at the same time are put together, and each answer stays its own question's."""
 
 import asyncio
+import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.cases import each
 from tests.test_cli_terminal import Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.call import CallKey
-from toolcrib.cli.group_prompt import Kind, _kind_of
+from toolcrib.cli.group_prompt import Kind, _kind_of, ask_together
+from toolcrib.cli.prompt import ask_on
 from toolcrib.tools import Workspace, workspace_tools
 
 YES, NO = Answer(Verdict.YES), Answer(Verdict.NO, "not this one")
@@ -285,3 +289,46 @@ def test_what_a_person_must_look_at_by_itself_is_in_no_group(named: dict[str, An
     first, second = (_kind_of(question(number, **named), number) for number in (1, 2))
     assert isinstance(first, Kind)
     assert (first != second) == alone
+
+
+HIDING = [
+    # arguments beside the path, and what a person has to see of them
+    ({"path": "c.txt", "to": "public/c.txt"}, "", "public/c.txt"),
+    ({"path": "c.txt", "url": "https://elsewhere.test"}, "+one", "https://elsewhere.test"),
+    ({"path": "c.txt", "content": "x"}, "", "content: x"),
+    ({"path": "x" * 74 + "? run shell"}, "+one", None),
+]
+
+
+@each(("arguments", "preview", "wanted"), HIDING)
+def test_no_call_hides_among_edits(
+    monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], preview: str, wanted: str | None
+) -> None:
+    async def no() -> str:
+        return "n"
+
+    monkeypatch.setattr("toolcrib.cli.group_prompt.read_line", no)
+    monkeypatch.setattr("toolcrib.cli.prompt.read_line", no)
+    shown = io.StringIO()
+    console = Console(file=shown, width=80, highlight=False, markup=False, emoji=False)
+    edits = [question(n, arguments={"path": f"{n}.txt", "content": ""}, preview="+one") for n in (1, 2)]
+    other = [question(n, arguments=arguments, preview=preview) for n in (3, 4)]
+    asyncio.run(ask_together(console, [*edits, *other]))
+    rows = shown.getvalue().split("\n")
+    assert wanted is None or any(wanted in row for row in rows), rows
+    assert not any(row.startswith("? run shell") for row in rows), rows
+
+
+def test_words_of_a_model_look_like_no_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing() -> str:
+        return ""
+
+    monkeypatch.setattr("toolcrib.cli.prompt.read_line", nothing)
+    shown = io.StringIO()
+    console = Console(file=shown, width=80, highlight=False, markup=False, emoji=False)
+    asked = replace(
+        question(1, options=("y" * 72 + " Run it? [y]es",)), kind="input", action="x" * 75 + " ? run shell"
+    )
+    asyncio.run(ask_on(console, asked))
+    rows = shown.getvalue().split("\n")
+    assert [row for row in rows if row.startswith(("? run shell", "Run it?"))] == []

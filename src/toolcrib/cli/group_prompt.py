@@ -5,18 +5,19 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
-from toolcrib.cli.prompt import ASKED_AGAIN, ask_on, forget_typed_ahead, read_line, show
+from toolcrib.cli.prompt import ASKED_AGAIN, ask_on, forget_typed_ahead, print_lines, read_line, show
 from toolcrib.cli.question_text import MARGIN
 from toolcrib.cli.wording import counted
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.visible import on_one_line
 
 SHOWN_ROWS = 8  # lines of a call that a prompt for several shows at once
+SHOWN_BY_DIFF = {"path", "content", "old_string", "new_string", "replace_all", "at"}  # arguments of an edit
 HELP = """\
   a           run all of these, this once, exactly as they are
   e           ask about each by itself
@@ -56,7 +57,7 @@ async def _ask_group(console: Console, kind: Kind, group: Sequence[Question]) ->
     cut = False
     for question in group:
         if edits:
-            console.print(Text(f"{MARGIN}{_edit_on_one_line(question)}"), soft_wrap=True)
+            print_lines(console, [("", f"{MARGIN}{_edit_on_one_line(question)}")])
         else:
             cut = show(console, question, SHOWN_ROWS) or cut
     again = ASKED_AGAIN
@@ -94,13 +95,18 @@ def _kind_of(question: Question, number: int) -> Kind:
     arguments = question.arguments if isinstance(question.arguments, dict) else {}
     leads_elsewhere = question.preview.startswith("it leads to ")
     alone = number if question.strict or question.edits or leads_elsewhere or question.patterns else -1
-    if question.effect == "write" and isinstance(arguments.get("path"), str):
+    if question.effect == "write" and question.preview and _is_edit(arguments):
         what = "edit"
     elif isinstance(arguments.get("command"), str):
         what = "command"
     else:
         what = f"call of {on_one_line(question.tool)}"
     return Kind(what, question.effect, question.reason, alone)
+
+
+def _is_edit(arguments: dict[str, Any]) -> bool:
+    """Whether a path and a diff say all that the arguments do. Any other argument has to be shown."""
+    return isinstance(arguments.get("path"), str) and arguments.keys() <= SHOWN_BY_DIFF
 
 
 def _folder_of(group: Sequence[Question]) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from typing import TextIO
 
 from rich.cells import cell_len, chop_cells
@@ -16,6 +17,7 @@ from toolcrib.cli.answers import is_unclear, read_answer, read_reply
 from toolcrib.cli.question_text import (
     MARGIN,
     SHOWN_LINES,
+    StyledLine,
     answer_help,
     input_lines,
     input_prompt,
@@ -66,8 +68,7 @@ async def ask_on(console: Console, question: Question) -> Answer:
 
 async def _ask_for_input(console: Console, question: Question) -> Answer:
     """Show a question for input with its options, and read a line as the reply."""
-    for style, line in input_lines(question):
-        console.print(Text(line, style))
+    print_lines(console, input_lines(question))
     forget_typed_ahead()
     console.print(Text(input_prompt(question) + ": "), end="", soft_wrap=True)
     console.file.flush()
@@ -80,13 +81,18 @@ async def _ask_for_input(console: Console, question: Question) -> Answer:
 def show(console: Console, question: Question, limit: int) -> bool:
     """Print a question, at most so many lines of each part; returns whether something of it was cut."""
     lines, cut = question_lines(question, limit)
+    print_lines(console, lines)
+    return cut
+
+
+def print_lines(console: Console, lines: Iterable[StyledLine]) -> None:
+    """Print lines; those with a margin, whose text is not toolcrib's own, keep it in each row of the terminal."""
     for style, line in lines:
         if not line.startswith(MARGIN):
             console.print(Text(line, style))
             continue
         for piece in _folded(line, console.width):
             console.print(Text(piece, style), soft_wrap=True)
-    return cut
 
 
 def _folded(line: str, width: int) -> list[str]:

@@ -91,6 +91,10 @@ def test_a_long_list_falls_back_to_names(tmp_path: Path) -> None:
     assert len(description) < 10_000 and description.endswith("- skill-59")
 
 
+# Each line is nine times the one before: read or shown whole, it would be more than memory holds.
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 30))
+
+
 @each(
     "text, words",
     [
@@ -104,6 +108,8 @@ def test_a_long_list_falls_back_to_names(tmp_path: Path) -> None:
         (f"---\nname: a\ndescription: {'x' * 2_000}\n---\n", "longer than 1,024"),
         (f"---\nname: a\n#{'x' * 20_000}\n---\n", "longer than 16,000"),
         ("", "first line must be ---"),
+        (f"---\n{BOMB}name: a\ndescription: *a9\n---\n", "no aliases"),
+        ("---\na: &a {k: v}\nb: {<<: [*a, *a]}\nname: a\ndescription: d\n---\n", "no aliases"),
     ],
 )
 def test_a_broken_manifest_is_explained(text: str, words: str) -> None:

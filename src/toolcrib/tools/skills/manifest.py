@@ -48,7 +48,12 @@ def read_manifest(text: str) -> SkillText:
     if len(front) > MAX_FRONT:
         raise SkillError(f"the front matter is longer than {MAX_FRONT:,} characters")
     try:
+        # An alias stands for a value that may hold further ones: some lines could become more than memory holds.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(front)):
+            raise SkillError("the front matter must have no aliases (*name)")
         fields = yaml.safe_load(front)
+    except SkillError:
+        raise
     except (yaml.YAMLError, RecursionError, ValueError) as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f" (line {mark.line + 2})" if mark is not None else ""

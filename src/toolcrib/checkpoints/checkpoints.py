@@ -112,6 +112,7 @@ class Checkpoints:
         """
         try:
             with self._changing():
+                self._history.make_room(conversation.run if conversation else self._history.last_run())
                 taken = self._take(label, conversation, then)
         except CheckpointError as problem:
             self._problem = str(problem)

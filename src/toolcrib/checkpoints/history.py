@@ -284,27 +284,59 @@ class History:
 
     # -- bounds
 
+    def last_run(self) -> str:
+        """The run that took the newest checkpoint of a run; "" if none did."""
+        return next((run for line in reversed(self._lines) if (run := line.checkpoint.run)), "")
+
+    def make_room(self, run: str) -> None:
+        """Remove what is too much before a checkpoint of a run. Its own are never removed for one of its later ones.
+
+        So a run cannot push out, by writing much, what it could be taken back to. Raises CheckpointError if the
+        checkpoints of the run alone are too much.
+        """
+        if not self._lines or not self._is_full(self._stored()):
+            return
+        self._prune(run)
+        if run and self._lines[0].checkpoint.run == run and self._is_full(self._stored()):
+            raise CheckpointError(
+                f"this run has changed so much that its checkpoints take more than "
+                f"{self._limits.stored_bytes >> 20:,} MB or are more than {self._limits.checkpoints:,}"
+            )
+
+    def _is_full(self, stored: int) -> bool:
+        limits = self._limits
+        return (
+            len(self._lines) > limits.checkpoints
+            or stored > limits.stored_bytes
+            or self._length > MAX_HISTORY
+        )
+
+    def _stored(self) -> int:
+        """The bytes of all copies: an estimate, since a crash may leave some; pruning counts anew."""
+        try:
+            return int((self.folder / "stored").read_text())
+        except (OSError, ValueError):
+            return 0
+
     def _count_stored(self) -> None:
-        counter = self.folder / "stored"
         stored = self.contents.stored
         if stored:
-            with suppress(OSError, ValueError):
-                stored += int(counter.read_text())
-            with open(
-                counter, "w", encoding="ascii", opener=_private
-            ) as file:  # an estimate: pruning counts anew
+            stored += self._stored()
+            with open(self.folder / "stored", "w", encoding="ascii", opener=_private) as file:
                 file.write(str(stored))
             self.contents.stored = 0
-        limits, oldest = self._limits, self._lines[0].checkpoint
-        too_many = len(self._lines) > limits.checkpoints
-        too_old = time.time() - oldest.time > limits.days * DAY and len(self._lines) > 1
-        if too_many or too_old or stored > limits.stored_bytes or self._length > MAX_HISTORY:
-            self._prune()
+        oldest = self._lines[0].checkpoint
+        too_old = time.time() - oldest.time > self._limits.days * DAY and len(self._lines) > 1
+        if too_old or self._is_full(stored):
+            self._prune(self.last_run())
 
-    def _prune(self) -> None:
-        """Remove the oldest checkpoints until the limits hold with some room; the newest always stays."""
+    def _prune(self, run: str) -> None:
+        """Remove the oldest checkpoints until the limits hold with some room; the newest and those of a run stay."""
         limits, lines = self._limits, self._lines
         since = time.time() - limits.days * DAY
+        stays = len(lines) - 1
+        if run:
+            stays = next((at for at, line in enumerate(lines) if line.checkpoint.run == run), stays)
         first = (
             max(0, len(lines) - int(limits.checkpoints * PRUNED_TO)) if len(lines) > limits.checkpoints else 0
         )
@@ -312,6 +344,7 @@ class History:
             first = max(first, len(lines) // 2)
         while first < len(lines) - 1 and lines[first].checkpoint.time < since:
             first += 1
+        first = min(first, stays)
         sizes = dict(self.contents.all())
         needed: set[str] = set()
         total, kept = 0, len(lines) - 1
@@ -319,7 +352,7 @@ class History:
             entries = self.tree(lines[index].checkpoint.id).entries.values()
             more = {entry.content for entry in entries if entry.kind == "file" and entry.saved} - needed
             total += sum(sizes.get(digest, 0) for digest in more)
-            if total > limits.stored_bytes * PRUNED_TO and index < len(lines) - 1:
+            if total > limits.stored_bytes * PRUNED_TO and index < stays:
                 break
             needed |= more
             kept = index

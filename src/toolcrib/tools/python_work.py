@@ -133,6 +133,8 @@ class PythonWork:
     # Running it.
 
     async def execute(self, params: PythonParams, ctx: Context[Any]) -> ToolResult:
+        import asyncio
+
         if problem := self.precheck(params):
             raise ToolError(problem)
         ctx.check_cancelled()
@@ -145,7 +147,7 @@ class PythonWork:
             await ctx.ask("run Python code that no sandbox confines", [params.code])
         sandbox = await self._denied_paths.hide(ctx, sandbox, params.code, JUDGEMENT)
         if ctx.must_be_confined:
-            sandbox = keep_history(sandbox, self.workspace.root.path)
+            sandbox = await asyncio.to_thread(keep_history, sandbox, self.workspace.root.path)
         holder = ctx.of_run(SessionOfRun)
         return await in_loop(holder.loop_now(), self._in_turn(params, ctx, holder, sandbox))
 

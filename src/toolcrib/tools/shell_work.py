@@ -324,13 +324,15 @@ class ShellWork:
         self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox
     ) -> tuple[CommandLine, Sandbox]:
         """What is launched, and the sandbox without what deny rules take away. Raises ToolError."""
+        import asyncio
+
         command = self._judge(params)
         for target in command.judgement.leads:
             if not ctx.permits(_through_link(target)):
                 raise ToolError(WORDS[errno.ESTALE].format(path=target))
         sandbox = await self._denied_paths.hide(ctx, sandbox, command.shown, command.judgement)
         if ctx.must_be_confined:
-            sandbox = keep_history(sandbox, self.workspace.root.path)
+            sandbox = await asyncio.to_thread(keep_history, sandbox, self.workspace.root.path)
         names = (*command.secrets.values(), *command.secrets_of_variables)
         if missing := [name for name in names if name not in params._secrets]:
             raise ToolError(f"Nothing was run: the secret {missing[0]!r} has no value here.")

@@ -13,14 +13,20 @@ from toolcrib.access import PATHS, Access, Confinement, Reach
 from toolcrib.command.judge import Judgement
 from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.command.judge.repository_history import VERSION_CONTROL, changes_history
-from toolcrib.command.sandbox import Denial, Sandbox, why_not_contained
+from toolcrib.command.sandbox import ConfiningSandbox, Denial, Sandbox, why_not_contained
+from toolcrib.command.sandbox.files.git_repositories import GitRepositories
 from toolcrib.errors import ToolError
 from toolcrib.secrets.pattern_search import looks_like_a_token
 
+MAX_KEPT = 500  # repositories of a workspace, each of which is a mount
 MET = 4_000  # bytes at the end of an output in which a refusal is looked for
 READ_ONLY = os.strerror(errno.EROFS)
 NOT_CONTAINED = (
     "The command was not run: nobody was asked because a sandbox confined it, and none does now. Try again."
+)
+TOO_MANY = (
+    f"The command was not run: the workspace holds more than {MAX_KEPT} repositories, or too many folders to look for "
+    "them, and what they store cannot be kept from a command that nobody was asked about."
 )
 HISTORY_KEPT = (
     "A repository's history cannot be changed by a command that nobody was asked about, for no checkpoint brings it "
@@ -43,12 +49,17 @@ def contained_accesses(
 
 
 def keep_history(sandbox: Sandbox, root: str) -> Sandbox:
-    """The sandbox for a contained command: no history of a repository can be changed in it."""
+    """The sandbox for a contained command: no history of a repository in the workspace can be changed in it.
+
+    Looks at every folder of the workspace. Raises ToolError if there are more repositories than can be kept.
+    """
     level = sandbox.level
-    kept = [f"{root}/{name}" for name in VERSION_CONTROL.values()]
-    there = [
-        path for path in kept if _has_history(Path(path)) and path not in (*level.read_only, *level.hidden)
-    ]
+    repositories = sandbox.repositories if isinstance(sandbox, ConfiningSandbox) else GitRepositories()
+    found, whole = repositories.named(root, frozenset(VERSION_CONTROL.values()))
+    kept = {*level.read_only, *level.hidden}
+    there = [path for path in found if path not in kept and _has_history(Path(path))]
+    if len(there) > MAX_KEPT or not whole:
+        raise ToolError(TOO_MANY)
     return sandbox.at(replace(level, read_only=(*level.read_only, *there))) if there else sandbox
 
 

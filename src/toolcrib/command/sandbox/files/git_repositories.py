@@ -76,6 +76,18 @@ class GitRepositories:
         """Scans now; returns the steps that scan again after the command and remove what it added."""
         return [partial(self._clean_up, roots, self._scan(roots))] if roots else []
 
+    def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
+        """The folders below a root with one of the names, and every `.git` that is no folder; whether it saw all."""
+        found: list[str] = []
+        count = 0
+        for path, listing in self._folders.walk([root], set(), opening=False):
+            count += 1
+            if os.path.basename(path) in names:
+                found.append(path)
+            if listing.dot_git == "other":
+                found.append(f"{path}/.git")
+        return found, count < MAX_FOLDERS
+
     def _scan(self, roots: Sequence[str], before: RepositoryScan | None = None) -> RepositoryScan:
         seen = RepositoryScan(shut=before.shut if before else set())
         count = 0

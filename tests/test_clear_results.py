@@ -439,6 +439,9 @@ def test_any_conversation_stays_legal(route: str, conversation: list[Message]) -
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         ClearOldResults(keep=0)
+    for seconds in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="cache_seconds"):
+            ClearOldResults(cache_seconds=seconds)
     with pytest.raises(TypeError, match="tuple of tool names"):
         ClearOldResults(exclude="page")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="ClearOldResults"):

@@ -73,6 +73,14 @@ def test_which_rule_decided(
     assert second == f"  decided by  {by}"
 
 
+def test_a_rule_without_a_name_is_called_a_rule_once() -> None:
+    named, unnamed = read_rules(
+        '[[rule]]\nname = "r"\ndeny = true\ntool = "x"\n[[rule]]\ndeny = true\ntool = "y"'
+    ).rules
+    assert (named.words, unnamed.words) == (f"rule {named}", str(unnamed))
+    assert str(unnamed).startswith("rule 2")
+
+
 def test_a_good_file_is_counted(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, "policy", "check", "--policy", str(rules)) == (
         0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,22 @@ def test_a_file_is_written_for_us_alone(tmp_path: Path) -> None:
     assert (list(store.names()), store.get("A")) == (["A", "B"], "3")
     assert store.remove("A") and not store.remove("A")
     assert list(SecretFile(store.path).names()) == ["B"]
-    assert [path.name for path in store.path.parent.iterdir()] == ["secrets.json"]
+    assert {path.name for path in store.path.parent.iterdir()} == {"secrets.json", ".secrets.json.lock"}
+
+
+def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+
+    def write(writer: int) -> None:
+        for number in range(20):
+            SecretFile(path).set(f"A_{writer}_{number}", "value")
+
+    writers = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(SecretFile(path).names()) == 80
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o620, 0o601, 0o777])

@@ -7,6 +7,7 @@ another process, begins with the same bytes as before, and the provider's cache 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -60,6 +61,8 @@ class ClearOldResults:
     def __post_init__(self) -> None:
         if self.keep < 1 or self.tokens < 1:
             raise ValueError(f"keep and tokens are at least 1, got {self.keep} and {self.tokens}")
+        if self.cache_seconds is not None and not 0 <= self.cache_seconds < math.inf:
+            raise ValueError(f"cache_seconds is a number of seconds from 0 on, got {self.cache_seconds}")
         names: Any = self.exclude
         if isinstance(names, str):
             raise TypeError(f"exclude is a tuple of tool names, as in ({names!r},), got {names!r}")

@@ -8,6 +8,7 @@ A run within a call of another run is a part of what is saved of the outermost r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -76,7 +77,7 @@ class SavedRun:
             Usage(**data["earlier"]),
             int(data["turns"]),
             int(data["restarted"]),
-            float(data["seconds"]),
+            _seconds(data["seconds"]),
             bool(data["chosen"]),
             dict(data["failures"]),
             [_nested_outcome(item) for item in data.get("nested", ())],
@@ -198,3 +199,11 @@ def _give(answers: Answers, questions: Mapping[str, Any], suspension: Suspension
         question = questions[id]
         place = key_of(question["key"]), str(question["fingerprint"])
         suspension.answers[place] = GivenAnswer(answer, str(question["digest"]))
+
+
+def _seconds(given: Any) -> float:
+    """Seconds that have passed. ValueError for what no clock gives: a budget would never end by it."""
+    seconds = float(given)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"seconds: expected a number from 0 on, got {given!r}")
+    return seconds

@@ -153,7 +153,9 @@ class Scripted:
             results = _last_results(request) if results is None else results
             if turn.when in results:
                 return turn
-        raise ModelError(f"the script of {self.name} has run out: it holds {len(self._turns)} turns")
+        held = len(self._turns)
+        turns = "1 turn" if held == 1 else f"{held} turns"
+        raise ModelError(f"the script of {self.name} has run out: it holds {turns}")
 
     def _response(self, turn: Turn) -> Response:
         parts: list[MessagePart] = [Reasoning(turn.reasoning)] if turn.reasoning else []

@@ -306,7 +306,7 @@ _OTHERWISE = {
 
 
 def _why(rule: Rule) -> str:
-    return rule.reason or f"the rule {rule} says so"
+    return rule.reason or f"the {rule.words} says so"
 
 
 def _why_denied(rule: Rule) -> str:
@@ -316,4 +316,4 @@ def _why_denied(rule: Rule) -> str:
 
 def _note(steps: list[str] | None, rule: Rule, what: str) -> None:
     if steps is not None:
-        steps.append(f"{rule.verb.value} rule {rule}: {what}")
+        steps.append(f"{rule.verb.value} {rule.words}: {what}")

@@ -209,6 +209,11 @@ class Rule:
             data["except"] = [other.written() for other in self.unless]
         return data
 
+    @property
+    def words(self) -> str:
+        """Its name after the word "rule", which a rule without a name has in it already."""
+        return str(self) if str(self).startswith("rule ") else f"rule {self}"
+
     def __str__(self) -> str:
         return f"{self.name or self.verb.value}{f' ({self.source})' if self.source else ''}"
 

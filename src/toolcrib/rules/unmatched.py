@@ -29,7 +29,7 @@ def unmatched_rules(
     for rule in rules:
         if rule.verb is not Verb.ALLOW:
             for kind, patterns, known in (("tool", rule.tools, tools), ("server", rule.servers, servers)):
-                found += (f"{rule.verb} rule {rule}: {line}" for line in _lines(kind, patterns, known))
+                found += (f"{rule.verb} {rule.words}: {line}" for line in _lines(kind, patterns, known))
     for limit in limits:
         found += (f"{limit}: {line}" for line in _lines("tool", limit.tools, tools))
     return found

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from toolcrib.private_files import OPEN_FLAGS, belongs_to_another_user, others_may, replace_private_file
+from toolcrib.private_files import (
+    OPEN_FLAGS,
+    belongs_to_another_user,
+    locked,
+    others_may,
+    replace_private_file,
+)
 from toolcrib.secrets.stores import MAX_VALUE, SecretError, valid_name
 
 __all__ = ["SecretFile"]
@@ -18,8 +25,9 @@ __all__ = ["SecretFile"]
 class SecretFile:
     """A JSON object of names and values in a file of ours with mode 0600. A missing file has no names.
 
-    The file is written whole and atomically. SecretError is raised for a file that belongs to somebody else or that
-    others may read, for a link, and for a file in a folder to which everybody may write.
+    The file is written whole and atomically, and several processes may change it at once. SecretError is raised for a
+    file that belongs to somebody else or that others may read, for a link, and for a file in a folder to which
+    everybody may write.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -33,16 +41,37 @@ class SecretFile:
 
     def set(self, name: str, value: str) -> None:
         """Store a value in place of an earlier one."""
-        self._write({**self._read(), valid_name(name): value})
+        valid_name(name)
+        with self._changing():
+            self._write({**self._read(), name: value})
 
     def remove(self, name: str) -> bool:
         """Remove a value. Returns whether there was one."""
-        values = self._read()
-        if name not in values:
+        if name not in self._read():
             return False
-        del values[name]
-        self._write(values)
-        return True
+        with self._changing():
+            values = self._read()
+            if values.pop(name, None) is None:
+                return False
+            self._write(values)
+            return True
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """Hold the file's lock, so that nobody changes the file between a read and the write that replaces it."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._check_folder()
+            lock = os.open(
+                self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600
+            )
+        except OSError as problem:
+            raise SecretError(f"{self.path} cannot be written: {problem.strerror}") from None
+        try:
+            with locked(lock):
+                yield
+        finally:
+            os.close(lock)
 
     def _read(self) -> dict[str, str]:
         try:
@@ -77,8 +106,6 @@ class SecretFile:
         if len(data) > MAX_VALUE:
             raise SecretError(f"{self.path} would become larger than {MAX_VALUE} bytes")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._check_folder()
             replace_private_file(self.path, data)
         except OSError as problem:
             raise SecretError(f"{self.path} cannot be written: {problem.strerror}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -252,3 +253,16 @@ def test_delegation_and_batch_are_off_until_they_are_switched_on(home: Home) -> 
     done = home.run(*run, "--autonomy", "full")
     assert done.returncode == 0 and "The helper wrote it." in done.stdout, done.stderr
     assert (home.project / "a.txt").read_text() == "by the helper"
+
+
+# Its section is part of docs/tools.md.
+IN_THE_LIST = {"fetch"}
+
+
+def test_every_built_in_tool_has_one_page() -> None:
+    pages = Path(__file__).parents[1] / "docs" / "tools"
+    found: list[str] = []
+    for page in pages.glob("*.md"):
+        found += re.findall(r"^<!-- tool (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(found) == len(set(found)), "a tool has two pages"
+    assert {row.name for row in CATALOGUE} - IN_THE_LIST <= set(found) <= {row.name for row in CATALOGUE}

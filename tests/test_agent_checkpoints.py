@@ -84,6 +84,9 @@ async def test_a_run_is_undone_with_its_conversation(root: Path) -> None:
     assert on.finished
 
 
+@pytest.mark.promise(
+    "undo.md", "A checkpoint is taken before each turn of the model that may change something"
+)
 async def test_only_turns_that_may_change_something_take_checkpoints(root: Path) -> None:
     agent = agent_on(
         root, call("look", name="a"), call("put", name="a", text="x"), call("look", name="a"), "Done."

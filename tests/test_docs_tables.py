@@ -57,6 +57,7 @@ def test_code_in_a_cell_is_one_line_that_ends_no_cell(text: str, shown: str) -> 
 
 PROMISING = [
     ("security.md", "What is promised"),
+    ("policy.md", "A reviewer"),
     ("policy.md", "Rules that lie in a project"),
     ("faults.md", "The process is killed"),
     ("faults.md", "The disk is full"),

@@ -57,6 +57,12 @@ def allow(request: ReviewRequest) -> Review:
     return Review(True, "small step")
 
 
+@pytest.mark.promise(
+    "policy.md",
+    "Whatever goes wrong (an error, 30 seconds without an answer, a value that is no clear "
+    "yes), the person is asked.",
+)
+@pytest.mark.promise("policy.md", "It can say yes, or pass the question on; it can do nothing else.")
 @pytest.mark.promise("security.md", "A reviewer can say yes only to what would ask a person anyway")
 @each(
     "given, runs",
@@ -118,6 +124,7 @@ argument = {name = "asked*"}
 """
 
 
+@pytest.mark.promise("policy.md", "It is not asked where a rule denies or asks")
 @pytest.mark.promise("security.md", "and never where a rule asks or a tool wants a person")
 @pytest.mark.promise("security.md", "A reviewer can say yes only to what would ask a person anyway")
 @examples(60)
@@ -142,6 +149,7 @@ def test_what_a_person_must_decide_is_never_the_reviewers(names: list[str]) -> N
     assert asked == [name for name in names if name in ("asked", "careful")]
 
 
+@pytest.mark.promise("policy.md", "Its yes is for this one call and is never remembered.")
 async def test_a_yes_of_the_reviewer_is_for_one_call_and_in_the_log(tmp_path: Path) -> None:
     seen: list[ReviewRequest] = []
 
@@ -165,6 +173,7 @@ async def test_a_yes_of_the_reviewer_is_for_one_call_and_in_the_log(tmp_path: Pa
     ] * 2
 
 
+@pytest.mark.promise("policy.md", "It is shown the question as a person would be shown it, secrets masked")
 async def test_a_reviewer_sees_what_the_user_wrote_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "s3cret-value-123")
     seen: list[ReviewRequest] = []
@@ -193,6 +202,7 @@ async def test_a_child_and_a_suspended_run_ask_the_reviewer_first() -> None:
     assert (await parent.run("go")).reason == "answered" and DONE == ["a"]
 
 
+@pytest.mark.promise("policy.md", "and when a person already answered")
 async def test_a_person_who_answered_a_waiting_question_is_not_overruled() -> None:
     passed_on: list[str] = []
 
@@ -218,6 +228,7 @@ def model_answer(**arguments: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.promise("policy.md", "what a model used counts in the run's account and budget")
 @each(
     "answer, runs",
     [

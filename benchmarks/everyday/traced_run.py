@@ -194,7 +194,7 @@ def _harm(call: str, rest: str, processes: set[str]) -> str | None:
     if call == "keyctl":
         return None
     if call in OWN:
-        foreign = re.match(r"(?:\w+, )?(\d+)", rest)
+        foreign = re.match(r"(?:PRIO_\w+, |IOPRIO_\w+, )?(\d+)", rest)
         changes = call != "prlimit64" or rest.split(", ")[2] != "NULL"
         mine = foreign is None or foreign[1] == "0" or foreign[1] in processes
         return None if mine or not changes else f"{call} {rest[:40]}"

@@ -55,12 +55,12 @@ SYNOPSES: dict[str, Synopsis] = {
         " --strip-ansi= --nonprintable-notation= --ignored-suffix= --chop-long-lines", check=bat)),
     **dict.fromkeys(("exa", "eza"), Synopsis(
         "-1laARdTGxFhbgHimSuUBrsDfXMOZno -I= -t= -L= -w= -s= --oneline --long --grid --across --recurse --tree --dereference --classify? --color?"
-        " --colour? --color-scale? --colour-scale? --icons? --no-quotes --hyperlink --absolute? --follow-symlinks --width= --all"
-        " --almost-all --list-dirs --level= --reverse --sort= --group-directories-first --group-directories-last --only-dirs --only-files"
+        " --colour? --color-scale? --colour-scale? --icons? --no-quotes --hyperlink --width= --all"
+        " --almost-all --list-dirs --level= --reverse --sort= --group-directories-first --only-dirs --only-files"
         " --ignore-glob= --git-ignore --binary --bytes --group --smart-group --header --links --inode --mounts --numeric --flags"
         " --blocksize --blocks --time= --modified --accessed --created --changed --time-style= --total-size --octal-permissions"
         " --no-permissions --no-filesize --no-user --no-time --no-icons --no-git --git --git-repos --extended --context",
-        contents=False, below="always", here=True, follows="--follow-symlinks")),
+        contents=False, below="always", here=True)),
     # tables and trees of data
     "csvcut": Synopsis(
         "-tbSHvlnx -d= -q= -p= -z= -e= -K= -c= -C= --delimiter= --tabs --quotechar= --quoting= -u= --no-doublequote"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ LINES = [
     "字",
 ]
 PLAIN = [line for line in LINES if line.isascii()] + ["é"]
-ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "latin-1"]
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "cp1252"]
 
 edits = st.tuples(
     st.lists(st.sampled_from(LINES), min_size=1, max_size=3).map("\n".join),
@@ -65,8 +66,8 @@ def is_edit(before: str, after: str, old: str, new: str, all_of_them: bool) -> b
 
 
 def decoded(data: bytes, encoding: str) -> str:
-    """The text of a file; one in Latin-1 that holds only ASCII is taken for UTF-8, as anybody would."""
-    if encoding == "latin-1":
+    """The text of a file; one in Windows-1252 that holds only ASCII is taken for UTF-8, as anybody would."""
+    if encoding == "cp1252":
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -82,7 +83,7 @@ def logical(text: str) -> str:
 def files(draw: st.DrawFn) -> tuple[str, str]:
     """A text and its encoding."""
     encoding = draw(st.sampled_from(ENCODINGS))
-    lines = draw(st.lists(st.sampled_from(PLAIN if encoding == "latin-1" else LINES), min_size=1, max_size=8))
+    lines = draw(st.lists(st.sampled_from(PLAIN if encoding == "cp1252" else LINES), min_size=1, max_size=8))
     breaks = draw(st.lists(st.sampled_from(["\n", "\r\n"]), min_size=len(lines), max_size=len(lines)))
     if draw(st.booleans()):
         breaks = [breaks[0]] * len(lines)
@@ -146,3 +147,10 @@ def test_several_edits_are_the_same_as_one_after_the_other_or_none(
         assert refused
     else:
         assert together.read("f", 10_000) == apart.read("f", 10_000) or refused
+
+
+def test_places_that_overlap_are_two() -> None:
+    backend = MemoryBackend({"f": "a\na\na\n"})
+    with pytest.raises(ToolError, match="occurs 2 times"):
+        EditFile(backend).execute(EditFileParams(path="f", old_string="a\na", new_string="b"), CTX)
+    assert backend.read("f", 99) == b"a\na\na\n"

@@ -138,7 +138,7 @@ def _matches(edit: TextEdit, source: Source, shown: str, line: int | None) -> li
     new = _plain(edit.new)
     if not old:
         raise ToolError("old_string holds nothing but a byte order mark.")
-    matches = find_exact(source.text, old, new)
+    matches = find_exact(source.text, old, new, overlapping=not edit.replace_all)
     if not matches and not edit.replace_all:
         matches = find_tolerant(source.text, old, new)
     if line is not None and matches:

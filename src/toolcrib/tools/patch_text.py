@@ -194,7 +194,9 @@ def _beside_added(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]
 def _whole_lines(source: Source, chunk: Chunk, added: str, position: int) -> list[Match]:
     text, old = source.text, "\n".join(chunk.old)
     exact = [
-        match for match in find_exact(text, old, added) if match.start >= position and _is_whole(text, match)
+        match
+        for match in find_exact(text, old, added, overlapping=True)
+        if match.start >= position and _is_whole(text, match)
     ]
     return exact or [
         match

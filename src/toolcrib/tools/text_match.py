@@ -90,13 +90,13 @@ class Source:
         return self.text.count("\n", 0, offset) + 1
 
 
-def find_exact(text: str, old: str, new: str) -> list[Match]:
-    """Every non-overlapping occurrence of `old`."""
+def find_exact(text: str, old: str, new: str, *, overlapping: bool = False) -> list[Match]:
+    """Every occurrence of `old`; of those that overlap only the first, but where they count as places of their own."""
     found: list[Match] = []
     at = text.find(old) if old else -1
     while at >= 0:
         found.append(Match(at, at + len(old), new))
-        at = text.find(old, at + len(old))
+        at = text.find(old, at + (1 if overlapping else len(old)))
     return found
 
 

@@ -57,11 +57,7 @@ def allow(request: ReviewRequest) -> Review:
     return Review(True, "small step")
 
 
-@pytest.mark.promise(
-    "policy.md",
-    "Whatever goes wrong (an error, 30 seconds without an answer, a value that is no clear "
-    "yes), the person is asked.",
-)
+@pytest.mark.promise("policy.md", "a value that is no clear yes), the person is asked.")
 @pytest.mark.promise("policy.md", "It can say yes, or pass the question on; it can do nothing else.")
 @pytest.mark.promise("security.md", "A reviewer can say yes only to what would ask a person anyway")
 @each(

@@ -17,6 +17,7 @@ from toolcrib.assembly import default_tools
 from toolcrib.cli.own_files import protect_own_files
 from toolcrib.errors import ErrorCode
 from toolcrib.toolbox.policy import AutonomyPolicy
+from toolcrib.tools import ApplyPatch, DeleteFile, MoveFile, MultiEdit, Workspace
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 pytestmark = linux
@@ -180,6 +181,24 @@ def test_a_file_of_any_name_is_kept(tmp_path: Path, name: str) -> None:
     box = Toolbox(builtin=default_tools(tmp_path), policy=policy)
     for path, code in ((f"./{name}", "denied"), ("other", None)):
         assert box.call_sync("write_file", {"path": path, "content": "x"}).code == code
+
+
+NAMED = {
+    "multi_edit": {"edits": [{"path": "rules.toml", "old_string": "deny", "new_string": "allow"}]},
+    "apply_patch": {"patch": "*** Begin Patch\n*** Update File: rules.toml\n-deny\n+allow\n*** End Patch"},
+    "move_file": {"path": "rules.toml", "to": "other.toml"},
+    "delete_file": {"path": "rules.toml"},
+}
+
+
+def test_no_file_tool_changes_what_a_run_goes_by(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("deny\n")
+    policy = protect_own_files(AutonomyPolicy("full"), tmp_path, [rules])
+    tools = [make(Workspace(tmp_path)) for make in (MultiEdit, ApplyPatch, MoveFile, DeleteFile)]
+    box = Toolbox(tools, policy=policy)
+    codes = {name: box.call_sync(name, given).code for name, given in NAMED.items()}
+    assert codes == dict.fromkeys(NAMED, "denied") and rules.read_text() == "deny\n"
 
 
 OBEYED = {

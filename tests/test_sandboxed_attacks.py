@@ -112,3 +112,39 @@ def test_what_a_run_began_with_is_not_pushed_out_by_what_it_writes(root: Path) -
     assert not later.asked, "another run has room again"
     later.checkpoints.undo()
     assert (root / "user.txt").exists()
+
+
+MAPPED = """
+import mmap, os, time
+with open("user.txt", "r+b") as file:
+    mapped = mmap.mmap(file.fileno(), 0)
+mapped[0:1] = mapped[0:1]  # from now on nothing of a write shows in the file's status
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.02)
+mapped[0:4] = b"EVIL"
+open("done", "w").close()
+time.sleep(60)
+"""
+
+
+def test_a_write_that_no_status_shows_is_undone(root: Path) -> None:
+    (root / "x.py").write_text(MAPPED)
+    attack = Attack(root)
+    attack.run(
+        shell("python3 x.py", run_in_background=True),
+        shell("until [ -e ready ]; do sleep 0.05; done; sleep 0.1"),
+        shell("touch go; until [ -e done ]; do sleep 0.05; done"),
+    )
+    assert (root / "user.txt").read_bytes()[:4] == b"EVIL" and not attack.asked
+    attack.checkpoints.undo()
+    assert (root / "user.txt").read_bytes()[:4] == b"prec"
+
+
+def test_what_a_python_session_does_between_its_calls_is_the_runs(root: Path) -> None:
+    later = "import threading\nthreading.Timer(0.3, lambda: open('user.txt', 'w').write('EVIL')).start()"
+    attack = Attack(root)
+    attack.run(("python", {"code": later}), ("wait", {"seconds": 1.0}), shell("true"), shell("touch a"))
+    assert (root / "user.txt").read_text() == "EVIL" and not attack.asked
+    attack.checkpoints.undo()
+    assert (root / "user.txt").read_bytes()[:4] == b"prec"

@@ -89,7 +89,7 @@ class RunCheckpoints:
 
         def begin() -> Checkpoint | None:
             if goes_on:  # background processes have been at work since the last turn
-                return checkpoints.take(label, conversation=conversation)
+                return checkpoints.take(label, conversation=conversation, at_work=True)
             return checkpoints.begin_turn(label, conversation, nested=nested)
 
         taken = await self._in_thread(begin, "this turn cannot be undone")

@@ -104,16 +104,23 @@ class Checkpoints:
         self._problem = ""  # why the last checkpoint could not be taken
 
     def take(
-        self, label: str, *, conversation: Conversation | None = None, then: Whose = "run"
+        self,
+        label: str,
+        *,
+        conversation: Conversation | None = None,
+        then: Whose = "run",
+        at_work: bool = False,
     ) -> Checkpoint:
         """Store the workspace as it is now. Where nothing differs from the newest checkpoint, that one is returned.
 
-        `then` says whose changes follow: an undo takes back those of a "run", and keeps those of a "person".
+        `then` says whose changes follow: an undo takes back those of a "run", and keeps those of a "person". `at_work`
+        says that processes of the run go on: what changed is then read again next time, whatever its status says,
+        because a process that mapped a file into its memory can change it without a trace in the status.
         """
         try:
             with self._changing():
                 self._history.make_room(conversation.run if conversation else self._history.last_run())
-                taken = self._take(label, conversation, then)
+                taken = self._take(label, conversation, then, at_work=at_work)
         except CheckpointError as problem:
             self._problem = str(problem)
             raise
@@ -231,9 +238,11 @@ class Checkpoints:
                 f"calls of a run are at work in {self.root}: wait for them, or stop the run"
             )
 
-    def _take(self, label: str, conversation: Conversation | None, then: Whose) -> Checkpoint:
+    def _take(
+        self, label: str, conversation: Conversation | None, then: Whose, *, at_work: bool = False
+    ) -> Checkpoint:
         newest, before = self._history.newest()
-        tree = self._scanner.scan(before, self._history.contents)
+        tree = self._scanner.scan(before, self._history.contents, trusted=not at_work)
         changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
         if (
             newest is not None

@@ -78,9 +78,14 @@ class TreeScanner:
         self.limits = limits
         self._ignore_files: dict[str, tuple[tuple[int, ...], list[IgnoreFile]]] = {}
 
-    def scan(self, before: FileTree, contents: ContentStore, *, save: bool = True) -> FileTree:
-        """The workspace as it is now. What was covered before stays covered, whatever ignore files say now."""
-        scan = _Scan(self, before, contents, save)
+    def scan(
+        self, before: FileTree, contents: ContentStore, *, save: bool = True, trusted: bool = True
+    ) -> FileTree:
+        """The workspace as it is now. What was covered before stays covered, whatever ignore files say now.
+
+        Unless `trusted`, the next scan reads again what this one reads, whatever the status of the file says then.
+        """
+        scan = _Scan(self, before, contents, save, trusted)
         scan.run()
         return scan.tree
 
@@ -123,13 +128,16 @@ class TreeScanner:
 class _Scan:
     """One scan."""
 
-    def __init__(self, scanner: TreeScanner, before: FileTree, contents: ContentStore, save: bool) -> None:
+    def __init__(
+        self, scanner: TreeScanner, before: FileTree, contents: ContentStore, save: bool, trusted: bool
+    ) -> None:
         self.tree = FileTree()
         self._scanner = scanner
         self._limits = scanner.limits
         self._before, self._shut_before = before.entries, before.not_covered
         self._contents = contents
         self._save = save
+        self._trusted = trusted
         self._bytes = 0
 
     def run(self) -> None:
@@ -294,7 +302,8 @@ class _Scan:
                 digest, length = self._contents.digest(fd)
             after = os.fstat(fd)
             if _stamp(before) == _stamp(after) and length == after.st_size:
-                settled = _stamp(listed)[:2] == _stamp(after)[:2] and started - after.st_ctime_ns > RECENT
+                same = _stamp(listed)[:2] == _stamp(after)[:2]
+                settled = self._trusted and same and started - after.st_ctime_ns > RECENT
                 # The status of the listing is compared with that of the next one: on Windows an open file has others.
                 return entry_of(listed if settled else after, content=digest, settled=settled)
             tries -= 1

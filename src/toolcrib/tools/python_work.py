@@ -242,6 +242,11 @@ class SessionOfRun:
             self._loop, self.turns = asyncio.get_running_loop(), asyncio.Lock()
         return self._loop
 
+    @property
+    def at_work(self) -> bool:
+        """Whether there is a session: threads and processes of its code may go on between the calls."""
+        return self.session is not None and self.session.running
+
     def news(self) -> list[str]:
         return []
 

@@ -187,16 +187,16 @@ def test_what_is_written_beside_a_workspace_is_not_lost_unsaid(tmp_path: Path, d
 INDEXES = [
     ("after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f>: "
      "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/requests/",
-     "pypi.org"),
+     "pypi.org, files.pythonhosted.org"),
     ("Looking in indexes: https://user:pw@mirror.example/simple\nWARNING: <pip._vendor.urllib3 at 0x7f>: Failed to "
      "establish a new connection: [Errno -2] Name or service not known')': /simple/requests/", "mirror.example"),
     ("HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded (Failed to establish a new connection)",
-     "pypi.org"),
+     "pypi.org, files.pythonhosted.org"),
     ("npm error code ENOTFOUND\nnpm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN "
      "registry.npmjs.org", "registry.npmjs.org"),
     ("npm error errno EAI_AGAIN\nnpm error network request to https://npm.example/x failed", "npm.example"),
     ("warning: spurious network error: [6] Could not resolve hostname (Could not resolve host: index.crates.io)",
-     "index.crates.io"),
+     "index.crates.io, static.crates.io"),
     ("Temporary failure in name resolution", ""),
 ]  # fmt: skip
 

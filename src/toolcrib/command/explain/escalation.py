@@ -121,7 +121,7 @@ class PermissionEscalation:
         """
         reach = REACH[permission.kind]
         if permission.kind not in ("read", "write"):
-            hosts = dict.fromkeys((permission.target or "*", target))
+            hosts = dict.fromkeys((*(permission.target or "*").split(", "), *target.split(", ")))
             return tuple(Access(reach, host) for host in hosts if host)
         names = dict.fromkeys((named or permission.target, permission.target))
         subtree = Path(permission.target).is_dir()
@@ -182,5 +182,5 @@ def _further(permission: Permission) -> str:
     if permission.kind == "network":
         return ", services of this machine too; rules about hosts cannot be kept then"
     if permission.kind == "host":
-        return "" if ":" in permission.target else " (ports 80 and 443)"
+        return " (ports 80 and 443)" if any(":" not in host for host in permission.target.split(", ")) else ""
     return ", with all below it" if Path(permission.target).is_dir() else ""

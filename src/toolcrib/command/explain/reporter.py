@@ -56,7 +56,8 @@ def _how_to_allow(denial: Denial, root: str) -> str:
     if permission is None:
         return ""
     if permission.kind == "host":
-        return f" To allow it: --allow-host {permission.target}"
+        hosts = permission.target.split(", ")
+        return f" To allow it: {' '.join(f'--allow-host {host}' for host in hosts)}"
     if permission.kind == "network":
         return " To allow it: --network on"
     if permission.kind == "write" and f"{permission.target}/".startswith(f"{root}/"):

@@ -21,6 +21,7 @@ from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
 from toolcrib.command.sandbox.mounts import bwrap, mount_arguments, mount_points_in
+from toolcrib.command.sandbox.packages import cache_mounts
 from toolcrib.command.sandbox.process import kernel, seccomp
 from toolcrib.command.sandbox.process.control_groups import limit_gaps, new_control_group
 from toolcrib.command.sandbox.process.instructions import Instructions, LandlockRules, inherited_data
@@ -99,7 +100,8 @@ class Bubblewrap(ConfiningSandbox):
             for path, data in view.redacted
             if data and path in view.hidden and path not in view.denied
         }
-        words += mount_arguments(view, level, self.limits, scratch, redacted)
+        caches = cache_mounts(view, self.caches.path())
+        words += mount_arguments(view, level, self.limits, scratch, redacted, caches)
         words += ["--chdir", launch.cwd]
         if seccomp.supported():
             allowed = seccomp.SyscallFilter(internet=True, unix=self.unix_sockets, alone=True)

@@ -16,6 +16,7 @@ from toolcrib.command.sandbox.files.git_repositories import GitRepositories
 from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
+from toolcrib.command.sandbox.packages import variables
 from toolcrib.errors import as_tuple
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class ConfiningSandbox:
         self.resolve = options.get("resolve")
         self.home = options.get("home")
         self.why_not_better = tuple(options.get("why_not_better", ()))
-        self.scratch = ScratchFolder()
+        self.scratch, self.caches = ScratchFolder(), ScratchFolder()
         self.repositories = GitRepositories()
 
     def check_level(self, level: Level) -> None:
@@ -116,11 +117,12 @@ class ConfiningSandbox:
         _check_descriptors()
         view = self.view(level)
         launch = Launch(list(argv), dict(env), cwd)
-        launch.on_close.append(self.scratch.keep_alive)
+        launch.on_close += [self.scratch.keep_alive, self.caches.keep_alive]
         try:
             roots = view.writable(level)
             launch.on_close += self.repositories.watch(roots)
             launch.on_close += watch_executed_files(roots, self.workspace)
+            launch.env |= variables(view, level, launch.env)
             self.confine(launch, view, level)
         except BaseException:
             launch.close()

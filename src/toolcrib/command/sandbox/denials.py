@@ -15,6 +15,7 @@ from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
 from toolcrib.command.sandbox.interface import Denial, Launch
 from toolcrib.command.sandbox.level import Files, Level, Network, Permission
+from toolcrib.command.sandbox.packages import with_companions
 
 SOCKET = re.compile(r"\bsocket\b[^\n]*(?:\n[^\n]{0,300}){0,3}operation not permitted", re.IGNORECASE)
 FORKED = re.compile(r"(?:fork_exec|os\.fork)\b[^\n]*\n(?:[^\n]{0,300}\n){0,3}BlockingIOError: \[Errno 11\]")
@@ -111,7 +112,8 @@ ADDRESS = re.compile(
 )
 
 INDEXED = re.compile(
-    r"(?:looking in (?:indexes|links)|index(?: url)?|registry|request to|download(?:ing|ed)?(?: from)?)\b.{0,500}",
+    r"(?:looking in (?:indexes|links)|index(?: url)?|registry|request to|failed to fetch|"
+    r"download(?:ing|ed)?(?: from)?)\b.{0,500}",
     re.IGNORECASE,
 )
 URL_HOST = re.compile(
@@ -140,8 +142,8 @@ def find_denial(
             "network",
             host,
             f"The sandbox refused a connection to {host}: it is not on the list of allowed hosts.",
-            f"allow the host {host}",
-            Permission("host", host),
+            f"allow the host {with_companions(host)}",
+            Permission("host", with_companions(host)),
         )
     if launch.refused_addresses:
         reason = launch.refused_addresses[-1]
@@ -192,14 +194,14 @@ def _unnamed(returncode: int | None, ending: str) -> Denial | None:
 def _no_network(host: str, level: Level) -> Denial:
     """A host that is on the list already was not reached through the proxy; then only the whole network would do."""
     target = host or "the network"
-    permission = Permission("host", host) if host else Permission("network")
+    permission = Permission("host", with_companions(host)) if host else Permission("network")
     if level.allows(permission):
         permission = Permission("network")
     return Denial(
         "network",
         target,
         f"The sandbox allows no connection to {target}.",
-        f"allow the host {host}" if permission.kind == "host" else "allow the network",
+        f"allow the host {permission.target}" if permission.kind == "host" else "allow the network",
         permission,
     )
 

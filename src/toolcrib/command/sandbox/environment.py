@@ -10,6 +10,18 @@ from toolcrib.errors import as_tuple
 PASSED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "NO_COLOR", "CI",
 )  # fmt: skip
+# Where programs find the certificates that they trust, which a network of one's own may need.
+CERTIFICATES = (
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "DENO_CERT", "NIX_SSL_CERT_FILE",
+    "UV_SYSTEM_CERTS", "UV_NATIVE_TLS",
+)  # fmt: skip
+# Where package managers find their index. One with a password in it is not passed on.
+INDEXES = (
+    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "npm_config_registry", "NPM_CONFIG_REGISTRY", "GOPROXY", "GOSUMDB",
+    "GOFLAGS", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL",
+)  # fmt: skip
 LOCALE = re.compile(  # and not LC_API_KEY, though servers let it pass for its beginning
     "LC_(ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME)"
 )
@@ -37,6 +49,8 @@ def environment(
     """
     names = {*PASSED, *as_tuple("passed", passed)}
     kept = {name: ours[name] for name in ours if name in names or LOCALE.fullmatch(name)}
+    of_packages = (name for name in (*CERTIFICATES, *INDEXES) if "@" not in ours.get(name, "@"))
+    kept = {**{name: ours[name] for name in of_packages}, **kept}
     return {**kept, **git_overrides(), **(added or {})}
 
 

@@ -40,7 +40,8 @@ _NETWORK = tuple(Network)
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """An addition to a level: to write or read a path, to reach a host (`name[:port]`), or to use the whole network.
+    """An addition to a level: to write or read a path, to reach hosts (`name[:port]`, one or more with a comma and a
+    space between them), or to use the whole network.
 
     A path is absolute. A folder means everything below it; a file that does not exist may be created.
     """
@@ -138,7 +139,8 @@ class Level:
         if kind == "network":
             return replace(self, network=Network.ON, hosts=())
         if kind == "host":
-            return replace(self, network=Network.ALLOWLIST, hosts=_added(self.hosts, target))
+            hosts = dict.fromkeys((*self.hosts, *target.split(", ")))
+            return replace(self, network=Network.ALLOWLIST, hosts=tuple(hosts))
         if kind == "write":
             return replace(self, writable=_added(self.writable, target))
         return replace(self, readable=_added(self.readable, target))

@@ -42,18 +42,18 @@ def bwrap_knows(option: str) -> bool:
 
 
 def mount_arguments(
-    view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int]
+    view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int], caches: Mounts
 ) -> list[str]:
     """The arguments for the whole file system: what is read-only, hidden, shown again, writable and protected.
 
-    `redacted` are descriptors with what is shown in the place of hidden files.
+    `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches.
     """
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path in KERNEL_SETTINGS:
         # Only root may write there anyway; and each of these mounts takes longer than all others together.
         if os.geteuid() == 0 and os.path.exists(path):
             words += ["--ro-bind", path, path]
-    mounts = _hidden_and_shown(view, limits)
+    mounts = caches | _hidden_and_shown(view, limits)
     mounts |= {path: ["--ro-bind-data", str(fd), path] for path, fd in redacted.items()}
     if level.network is Network.ON and os.path.isdir(RESOLVED):
         mounts[RESOLVED] = ["--ro-bind-try", RESOLVED, RESOLVED]

@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PROTECTED_IF_PRESENT, PUT_BACK
+from toolcrib.command.sandbox.files.git_worktree import repository_of_worktree
 from toolcrib.command.sandbox.files.hooks_path import hooks_folder
 from toolcrib.command.sandbox.files.known_paths import (
     HIDDEN_IN_CASE,
@@ -149,7 +150,7 @@ def file_view_of(
     secret = {path for path in (*redacted, *secret_files_elsewhere()) if not within(path, root)} - opened
     hidden |= secret
     hidden -= {root, "/"}  # a folder that holds the workspace is hidden, but the workspace in it is shown
-    shown = _shown(own_home, hidden, opened) - secret
+    shown = _shown(own_home, hidden, {*opened, *filter(None, [repository_of_worktree(root)])}) - secret
     names = (*protected, *(PROTECTED_OF_HOME if root == own_home else ()))
     # Own files that do not exist yet could be created by a command, and the next run would obey them.
     created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]

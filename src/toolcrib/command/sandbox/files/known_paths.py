@@ -10,7 +10,7 @@ SHOWN_OF_HOME = (
     ".pyenv", ".asdf", ".nvm", ".volta", ".fnm", ".bun/bin", ".deno/bin", ".rbenv", ".sdkman", ".ghcup/bin",
     ".nix-profile",
     ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/config.toml", ".cargo/env", ".rustup", "go/bin", "go/pkg",
-    ".m2/repository", ".gradle/wrapper", ".gradle/caches", ".conda", "miniconda3", "anaconda3", "Library/Python",
+    ".m2/repository", ".gradle/wrapper", ".conda", "miniconda3", "anaconda3", "Library/Python",
 )  # fmt: skip
 
 # Relative to a home folder: hidden even where the home folder is the workspace, or holds it and is shown.

@@ -41,6 +41,7 @@ def folder_plugins(settings: ToolSettings, workspace: Path | str) -> list[Plugin
 def skill_folders(workspace: Path | str) -> list[Path]:
     """The folders of skills that count: the user's, and the project's if all of it is trusted."""
     folders = [config_folder() / "skills"]
+    files: list[ProjectFile] = []
     try:
         files, problems = project_folder(workspace, SKILLS)
         if not files and not problems:

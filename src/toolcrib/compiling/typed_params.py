@@ -116,6 +116,8 @@ class TypedParams:
                 integers = len(long) < len(found)
         elif isinstance(text, str):
             colons = text.count(":")
+        else:
+            colons = 0
         if isinstance(text, str) and text:
             plain = (
                 self._count_keys is not None

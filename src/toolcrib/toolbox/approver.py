@@ -157,10 +157,11 @@ class Approving:
 
     def tell_answered(self, question: Question, answer: Answer | None) -> None:
         if self._sink:
-            said = (
-                (answer.verdict.value, answer.message, answer.by, answer.chosen) if answer else ("", "", "")
-            )
-            self._sink.emit(question.key.run, QuestionAnswered(question.key, *said))
+            event = QuestionAnswered(question.key, "")
+            if answer is not None:
+                said = (answer.verdict.value, answer.message, answer.by)
+                event = QuestionAnswered(question.key, *said, chosen=answer.chosen)
+            self._sink.emit(question.key.run, event)
 
     async def _reply(self, approver: Callable[[Any], Any], asked: Any) -> object:
         """What the approver gives. A sync one may wait for a person, so it runs on a thread and not in the loop."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +36,7 @@ class WithRuns:
     _operator: OperatorLog
 
     @contextmanager
-    def covered_by(self, run: str, covers: Covers | None) -> Iterator[None]:
+    def covered_by(self, run: str, covers: Covers | None) -> Generator[None]:
         """While this lasts, a checkpoint that was taken before can bring back what `covers` says, for calls of a run.
 
         Autonomy "sandboxed" rests on it. Without a checkpoint (None), the calls ask as under "supervised".
@@ -81,7 +81,7 @@ class WithRuns:
             self.forget(run)
 
     @contextmanager
-    def paused_while_asking(self, run: str, clock: Clock) -> Iterator[None]:
+    def paused_while_asking(self, run: str, clock: Clock) -> Generator[None]:
         """While this lasts, a person who is asked about a call of the run, or of a run within it, stops the clock."""
         clocks = self._approving.clocks
         clocks[run] = clock

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,14 +171,19 @@ def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
 
 
-def _longest_literal(items: Any, flags: int, folded: bool) -> str:
+def _stands_for_itself(code: int, folded: bool) -> bool:
+    """Whether a character of a pattern stands in each matching line as it is written, or folded."""
+    return code not in (0xFFFD, 10, 13) and (code < 0x80 or not folded)
+
+
+def _longest_literal(items: Iterable[tuple[Any, Any]], flags: int, folded: bool) -> str:
     """The longest text that stands in each match; it may be short of what a person would see."""
     if bool(flags & re.IGNORECASE) != folded:
         return ""
     longest = run = ""
     for kind, value in items:
         name = str(kind)
-        if name == "LITERAL" and value not in (0xFFFD, 10, 13) and (value < 0x80 or not folded):
+        if name == "LITERAL" and _stands_for_itself(value, folded):
             run += chr(value).lower() if folded else chr(value)
         else:
             if name == "SUBPATTERN":

@@ -120,7 +120,8 @@ def _grammar(module: str, language: str) -> Callable[[str], str] | None:
     from toolcrib.command.judge.syntax import stand_in
     from toolcrib.command.not_proved import NotProved
 
-    known = Language(getattr(import_module(module), language)())
+    grammar = import_module(module)
+    known = Language(getattr(grammar, language)())  # pyright: ignore[reportDeprecated] - a capsule, which Any hides
 
     def check(text: str) -> str:
         try:

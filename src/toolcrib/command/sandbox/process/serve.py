@@ -35,9 +35,9 @@ NUMBER = "=i"
 
 def serve(requests: int, application: int) -> NoReturn:
     """Answers requests until the process of the pidfd `application` ends."""
-    import resource  # noqa: F401 - both for the forks, which then need not load them
+    import resource  # noqa: F401  # pyright: ignore[reportUnusedImport] - both for the forks, which then need not load them
 
-    import toolcrib.command.sandbox.process.supervise  # noqa: F401
+    import toolcrib.command.sandbox.process.supervise  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
     kernel.hide_own_process()
     channel = _socket.socket(fileno=requests)

@@ -126,7 +126,7 @@ class _Launcher:
         RETIRED.append(self.process)
 
 
-LOCK = threading.Lock()
+_lock = threading.Lock()
 RETIRED: list[subprocess.Popen[bytes]] = []
 _current: list[_Launcher] = []  # one or none
 
@@ -197,7 +197,7 @@ def _sent(descriptors: list[int]) -> bool:
         inherited = _inherited()
     except OSError:
         return False  # no /proc: what the launcher would hand down cannot be compared
-    with LOCK:
+    with _lock:
         RETIRED[:] = [process for process in RETIRED if process.poll() is None]
         for launcher in _current:
             try:
@@ -239,7 +239,7 @@ def _inherited() -> list[bytes | str]:
 
 def _end() -> None:
     """Kills the launcher, and with it the commands that it started."""
-    with LOCK:
+    with _lock:
         for launcher in _current:
             launcher.process.kill()
             launcher.retire()
@@ -248,8 +248,8 @@ def _end() -> None:
 
 def _forget() -> None:
     """Closes this process's end; at exit, and in a fork, which is another application."""
-    global LOCK
-    LOCK = threading.Lock()
+    global _lock
+    _lock = threading.Lock()
     for launcher in _current:
         launcher.channel.close()
         RETIRED.append(launcher.process)

@@ -324,7 +324,8 @@ def test_the_next_one_that_holds_is_chosen_and_says_why(ws: Path) -> None:
     row = SandboxBackend("landlock", Landlock, ("linux",), "")
     chosen = choose(ws, order=[BROKEN, row])
     assert isinstance(chosen, Landlock)
-    assert chosen.report().why_not_better == ("broken: setting up uid map: Permission denied",)
+    why = "broken: setting up uid map: Permission denied. To use it: mend broken"
+    assert chosen.report().why_not_better == (why,)
 
 
 def test_an_allowlist_is_not_quietly_dropped(ws: Path) -> None:

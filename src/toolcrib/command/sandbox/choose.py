@@ -13,6 +13,7 @@ from toolcrib.command.sandbox.bubblewrap import Bubblewrap
 from toolcrib.command.sandbox.interface import Sandbox, Strength
 from toolcrib.command.sandbox.landlock import Landlock
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
+from toolcrib.command.sandbox.remedies import remedy
 from toolcrib.command.sandbox.seatbelt import Seatbelt
 from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
 
@@ -27,7 +28,7 @@ class SandboxBackend:
     """A row of the order in which back ends are tried.
 
     `make` takes a workspace, a level and `BackendOptions`. `platforms` are values of `sys.platform`. `fix` tells a
-    person how to make it work.
+    person how to make it work, where this machine says nothing more exact.
     """
 
     name: str
@@ -41,7 +42,7 @@ ORDER = (
         Bubblewrap.name,
         Bubblewrap,
         ("linux",),
-        "install bubblewrap (apt install bubblewrap, dnf install bubblewrap) and allow unprivileged user namespaces",
+        "install bubblewrap and allow unprivileged user namespaces",
     ),
     SandboxBackend(
         Landlock.name,
@@ -78,18 +79,21 @@ def choose(
     if external:
         return ExternalSandbox(external, wanted)
     reasons: list[str] = []
+    better: list[str] = []  # the same, each with what would make it work
     fixes: list[str] = []
     for backend in order:
         if sys.platform not in backend.platforms:
             continue
         if problem := why_not_working(backend):
             reasons.append(f"{backend.name}: {problem}")
-            fixes.append(backend.fix)
+            fixes.append(remedy(backend.name, backend.fix))
+            better.append(f"{reasons[-1]}. To use it: {fixes[-1]}")
             continue
         try:
-            return backend.make(workspace, wanted, **{**options, "why_not_better": tuple(reasons)})
+            return backend.make(workspace, wanted, **{**options, "why_not_better": tuple(better)})
         except SandboxError as refused:
             reasons.append(f"{backend.name}: {refused}")
+            better.append(reasons[-1])
     if wanted.network is Network.ALLOWLIST:
         raise SandboxError(
             "no sandbox that works here can keep to an allowlist of hosts. " + "; ".join(reasons)

@@ -430,7 +430,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "providers/others.md": {"supported": lambda: supported("openai_chat", provider="deepseek")},
 }
 """Of each page, what stands between which marks."""
-for page in {promise.page for promise in promises()}:
+for page in sorted({promise.page for promise in promises()}):
     TABLES.setdefault(page, {})["promises"] = partial(promise_table, page)
 
 

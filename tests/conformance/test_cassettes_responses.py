@@ -75,8 +75,26 @@ def noted(record: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     return {**record, "finish_reason": reason} if reason else record
 
 
+def patches(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls of OpenAI's own patch tool, which was not noted as a tool: each is a patch of one file to us."""
+    headers = {"create_file": "Add", "update_file": "Update", "delete_file": "Delete"}
+    calls = []
+    for item in body.get("output") or []:
+        if item["type"] == "apply_patch_call":
+            did = item["operation"]
+            changed = [did["diff"].removesuffix("\n")] if did["type"] != "delete_file" else []
+            lines = [
+                "*** Begin Patch",
+                f"*** {headers[did['type']]} File: {did['path']}",
+                *changed,
+                "*** End Patch",
+            ]
+            calls.append({"name": "apply_patch", "id": item["call_id"], "input": "\n".join(lines)})
+    return calls
+
+
 def check(record: dict[str, Any], response: Response, body: dict[str, Any]) -> None:
-    check_answer(noted(record, body), response, stops=STOPS)
+    check_answer(noted(record, body), response, stops=STOPS, calls=patches(body) or None)
     usage = body.get("usage") or {}
     ours = response.usage
     assert ours.input_tokens == usage.get("input_tokens", 0)

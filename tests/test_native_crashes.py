@@ -53,12 +53,7 @@ def test_no_text_ends_the_process(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_crash_would_be_seen() -> None:
-    """The control: the parser without the text that stands in for characters above U+00FF."""
-    raw = (
-        "import tree_sitter as t, tree_sitter_bash as b\n"
-        "for code in range(0x110000 - 1, 0x100, -4099):\n"
-        "  if not 0xd800 <= code < 0xe000:\n"
-        "    t.Parser(t.Language(b.language())).parse(('echo {' + chr(code) + '..9}').encode())"
-    )
-    done = subprocess.run([sys.executable, "-X", "utf8", "-c", raw], capture_output=True, timeout=60)
+    """The control: a child that reads memory which it does not have. Whether a parser meets such memory is chance."""
+    raw = "import ctypes; ctypes.string_at(1)"
+    done = subprocess.run([sys.executable, "-c", raw], capture_output=True, timeout=60)
     assert done.returncode != 0

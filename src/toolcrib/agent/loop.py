@@ -119,7 +119,7 @@ class RunLoop:
             self.id,
             nested=within is not None,
             transcript=transcript,
-            tell=self._tell,
+            tell=partial(self.box.emit, self.id),  # no cycle, which would outlive the run
             at_work=partial(self.box.at_work, self.id),
             covered_by=partial(self.box.covered_by, self.id),
         )

@@ -1,0 +1,1 @@
+"""The client of the Model Context Protocol: servers of others, whose tools are tools of ours."""

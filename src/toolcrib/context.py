@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from toolcrib.call import CallKey
@@ -12,7 +12,7 @@ from toolcrib.fingerprint import fingerprint
 if TYPE_CHECKING:
     from toolcrib.access import Access, DeniedPaths
     from toolcrib.events import Event
-    from toolcrib.question import Answer
+    from toolcrib.question import Answer, InputRequest
     from toolcrib.result import ToolResult
 
 __all__ = ["Context", "Host", "PartialContext"]
@@ -33,19 +33,17 @@ class Host(Protocol):
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None: ...
     async def ask(
-        self,
-        ctx: Context[Any],
-        action: str,
-        patterns: tuple[str, ...],
-        *,
-        accesses: tuple[Access, ...] | None,
-        details: str,
-        person_only: bool,
-        remembered_only: bool,
-    ) -> None: ...
+        self, ctx: Context[Any], action: str, patterns: tuple[str, ...], *, accesses: tuple[Access, ...] | None,
+        details: str, person_only: bool, remembered_only: bool,
+    ) -> None: ...  # fmt: skip
     async def ask_user(
         self, ctx: Context[Any], text: str, options: Iterable[str], several: bool
     ) -> Answer: ...
+    async def ask_inputs(
+        self, ctx: Context[Any], requests: Sequence[InputRequest]
+    ) -> list[Answer | None]: ...
+    def saved_state(self, ctx: Context[Any]) -> Any: ...
+    def save_state(self, ctx: Context[Any], state: Any) -> None: ...
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
     def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...

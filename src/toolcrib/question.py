@@ -11,9 +11,31 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.visible import with_title
 
 if TYPE_CHECKING:
+    from toolcrib.forms import Form
     from toolcrib.repair import Edit
 
-__all__ = ["Answer", "Doubt", "Lasting", "Preview", "Question", "Scope", "Verdict"]
+__all__ = ["Answer", "Doubt", "InputRequest", "Lasting", "Preview", "Question", "Scope", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequest:
+    """What a tool wants to have from a person: words, a choice, or a form filled in.
+
+    Attributes:
+        text: The question.
+        options: What the person may choose from.
+        several: More than one of the options may be chosen.
+        form: Fields to fill in; the reply has their values.
+        source: Who wrote the question, where it is not the model: the name of a remote server.
+        url: An address that the question is about. The person is shown it whole; nothing opens it by itself.
+    """
+
+    text: str
+    options: tuple[str, ...] = ()
+    several: bool = False
+    form: Form = ()
+    source: str = ""
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +64,9 @@ class Question:
             `chosen` has the reply, or a NO from a person who does not want to say.
         options: What a person may choose from, for input; they may always say something else in words.
         several: More than one of the options may be chosen.
+        form: The fields of a form, for input: a YES has their values.
+        source: For input: the name of the remote server that asks; empty where the model asks.
+        url: For input: the address that the question is about.
     """
 
     key: CallKey
@@ -62,6 +87,9 @@ class Question:
     kind: Literal["approval", "input"] = "approval"
     options: tuple[str, ...] = ()
     several: bool = False
+    form: Form = ()
+    source: str = ""
+    url: str = ""
 
     @property
     def heading(self) -> str:
@@ -96,7 +124,18 @@ class Question:
             "kind": self.kind,
             "options": list(self.options),
             "several": self.several,
+            "form": self._form_schema(),
+            "source": self.source,
+            "url": self.url,
         }
+
+    def _form_schema(self) -> dict[str, Any] | None:
+        """The form as a JSON Schema; None without one."""
+        if not self.form:
+            return None
+        from toolcrib.forms import form_schema
+
+        return form_schema(self.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +190,8 @@ class Answer:
     The verdict may be given as its word ("yes", "no", "always"); any other word is NO. ALWAYS is remembered
     for `scope` and `lasting`, at most until `expires` (seconds since the epoch); an unknown scope, lasting or
     time counts as the narrowest. `arguments` replace those of the call: they are validated and decided on
-    anew, and the model is told. To a question for input, `chosen` and `message` are what the person replied.
+    anew, and the model is told. To a question for input, `chosen` and `message` are what the person replied; to
+    one with a form, `values` by the names of its fields (without a value, a field has its default).
     """
 
     verdict: Verdict
@@ -162,6 +202,7 @@ class Answer:
     expires: float | None = None
     arguments: dict[str, Any] | None = None
     chosen: tuple[str, ...] = ()
+    values: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         # JSON, a form or a terminal may give any text, or any value

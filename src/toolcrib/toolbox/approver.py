@@ -183,16 +183,31 @@ class Approving:
 
 
 def as_reply(question: Question, answer: Answer) -> Answer | None:
-    """The reply to a question for input: options that it has, one unless several may be chosen, and words.
+    """The reply to a question for input: options that it has, one unless several may be chosen, words, or values.
 
-    None where the answer says neither: an approver that says yes to everything has not replied.
+    None where the answer says nothing of these: an approver that says yes to everything has not replied. Raises
+    ValueError, with what is expected, for values that do not fit the form.
     """
+    if question.form and answer.allows:
+        return _filled_in(question, answer)
     chosen = tuple(dict.fromkeys(option for option in answer.chosen if option in question.options))
     if not question.several:
         chosen = chosen[:1]
     if answer.allows and not chosen and not answer.message.strip():
         return None
     return replace(answer, chosen=chosen)
+
+
+def _filled_in(question: Question, answer: Answer) -> Answer | None:
+    """The reply to a form. Words or a choice are the value of its only field, where there are no values."""
+    from toolcrib.forms import form_values
+
+    values: Any = answer.values
+    if values is None and len(question.form) == 1 and (said := list(answer.chosen) or answer.message):
+        values = {question.form[0].name: said[0] if isinstance(said, list) and len(said) == 1 else said}
+    if not isinstance(values, dict):
+        return None
+    return replace(answer, values=form_values(question.form, values), chosen=())
 
 
 def parse_answer(given: Any) -> Answer | None:

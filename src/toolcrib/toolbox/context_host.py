@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -16,14 +16,15 @@ from toolcrib.effect import Effect
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import Event, Notice, StatusChanged
 from toolcrib.fingerprint import fingerprint
-from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.question import Answer, InputRequest, Lasting, Question, Scope, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.approver import Approving, as_reply
+from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.nested import NestedRun
 from toolcrib.toolbox.operator_log import Mask
+from toolcrib.toolbox.person_input import PersonInput
 from toolcrib.toolbox.policy import PolicyRequest, Verb
 from toolcrib.toolbox.threads import Workers
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from toolcrib.access import Access
     from toolcrib.audit import AuditLog
     from toolcrib.toolbox.report import Record
-    from toolcrib.toolbox.suspension import Suspension
     from toolcrib.toolbox.suspensions import Suspensions
 
 __all__ = ["ContextHost", "InnerCall"]
@@ -42,10 +42,6 @@ InnerCall = Callable[[ToolCall, CallKey, Any, "Record | None"], Awaitable[ToolRe
 """Walks a call that a tool makes along the path of the toolbox: the call, its key, dependencies, a recorder."""
 
 NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's decision."
-CANNOT_WAIT = (
-    "This needs approval: {}. The call of tool {!r} cannot wait for a person's answer, since it may not be run twice. "
-    "It was nobody's decision."
-)
 NO_REPLY = (
     "Nobody answered. Go on with what you know: choose what is easiest to take back, and say at the end what "
     "you assumed."
@@ -65,6 +61,7 @@ class ContextHost:
         "_sink",
         "_workers",
         "inner_call",
+        "input",
         "nested_box",
         "suspensions",
     )
@@ -89,6 +86,7 @@ class ContextHost:
         self._workers = workers
         self._audit = audit
         self._mask = mask
+        self.input = PersonInput(approving, decider, mask)
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None:
         if self._sink:
@@ -179,7 +177,7 @@ class ContextHost:
         )
         suspension = decider.runs.suspension(ctx.key.run)
         if suspension is not None:
-            answer: Answer | None = await self._answered_later(ctx, question, suspension)
+            answer: Answer | None = (await self.input.answered_later(ctx, [question], suspension))[0]
         else:
             with ctx._deadline.paused() if person_only and ctx._deadline is not None else nullcontext():
                 answer = await self._approving.ask(question)
@@ -194,28 +192,7 @@ class ContextHost:
         return f"approved by {answer.by or 'a person'}"
 
     async def ask_user(self, ctx: Context[Any], text: str, options: Iterable[str], several: bool) -> Answer:
-        options = tuple(options)
-        question = Question(
-            key=ctx.key,
-            tool=ctx.tool,
-            action=self._mask(text),
-            reason="the model asks",
-            arguments={},
-            effect=Effect.READ.label,
-            fingerprint=fingerprint(ctx._definition.identity, ["input", text, list(options), several]),
-            strict=True,
-            title=ctx._definition.facts.title,
-            kind="input",
-            options=tuple(map(self._mask, options)),
-            several=several,
-        )
-        suspension = self._decider.runs.suspension(ctx.key.run)
-        if suspension is not None:
-            answer: Answer | None = await self._answered_later(ctx, question, suspension)
-        else:
-            with ctx._deadline.paused() if ctx._deadline is not None else nullcontext():
-                answer = await self._approving.ask(question)
-        reply = None if answer is None else as_reply(question, answer)
+        reply = (await self.input.ask(ctx, [InputRequest(text, tuple(options), several)]))[0]
         if reply is None:
             raise ToolError(NO_REPLY)
         if not reply.allows:
@@ -223,21 +200,22 @@ class ContextHost:
             raise ToolError(f"The user does not want to answer this.{said} Do not ask it again.")
         return reply
 
+    async def ask_inputs(self, ctx: Context[Any], requests: Sequence[InputRequest]) -> list[Answer | None]:
+        return await self.input.ask(ctx, requests)
+
+    def saved_state(self, ctx: Context[Any]) -> Any:
+        suspension = self._decider.runs.suspension(ctx.key.run)
+        return None if suspension is None else suspension.journal(ctx).state
+
+    def save_state(self, ctx: Context[Any], state: Any) -> None:
+        suspension = self._decider.runs.suspension(ctx.key.run)
+        if suspension is not None:
+            suspension.journal(ctx).state = state
+
     async def _resumed_call(
         self, call: ToolCall, key: CallKey, deps: Any, record: Record | None
     ) -> ToolResult:
         return await self.suspensions.go_on(key, deps, record)
-
-    async def _answered_later(self, ctx: Context[Any], question: Question, suspension: Suspension) -> Answer:
-        """The answer that was given beforehand. Raises Suspended while there is none, ToolError if it cannot wait."""
-        answer = suspension.answered(ctx, question)
-        if answer is not None:
-            self._approving.tell_answered(question, answer)
-            return answer
-        if outer := suspension.cannot_wait(question.key, self._decider.runs.parents):
-            raise ToolError(CANNOT_WAIT.format(question.action, outer))
-        self._approving.tell_asked(question)
-        return await suspension.leave(ctx, [question])
 
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
         definition = ctx._definition

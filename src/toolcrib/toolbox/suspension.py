@@ -3,8 +3,8 @@
 A call that waits is saved as JSON data under its key, and is executed again when the run goes on. A top-level call, or
 one that a tool makes, waits before it ran: it is prepared anew and asked about under the same question. A tool whose
 inner call or `ctx.ask` met a question runs again from its beginning: what its finished inner calls gave, and what was
-answered, is given to it again in the same order. That is only right where its own code may run twice. The run of an
-agent within a call goes on from its own state.
+answered, is given to it again in the same order. That is only right where its own code may run twice, or where the
+tool saved a state to go on from. The run of an agent within a call goes on from its own state.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ class Journal:
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
     answers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # by fingerprint, in order
     unused: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # of an earlier run of the tool
+    state: Any = None  # what the tool gave to go on from, so that it does not begin again
     acted: bool = False  # whether a step was allowed, after which the tool may have changed something
     questions: list[Question] = field(default_factory=list)
     open: bool = False
@@ -91,7 +92,8 @@ class Journal:
 
     @property
     def may_wait(self) -> bool:
-        return self.repeatable or (self.effect is Effect.READ and not self.acted)
+        goes_on = self.repeatable or self.state is not None
+        return goes_on or (self.effect is Effect.READ and not self.acted)
 
     async def others(self) -> None:
         """Wait for the inner calls that run beside: each ends or waits too before the tool is left."""
@@ -154,6 +156,7 @@ class Suspension:
         data["inside"] = {
             "results": list(journal.results.values()),
             "answers": journal.answers,
+            "state": journal.state,
         }
         self.waiting[ready.key] = WaitingCall(ready.key, tuple(journal.questions), data)
         return True
@@ -256,6 +259,7 @@ class Suspension:
                 journal.results = {int(item["index"]): item for item in saved["results"]}
                 journal.answers = [(str(mark), dict(answer)) for mark, answer in saved["answers"]]
                 journal.unused = list(journal.answers)
+                journal.state = saved.get("state")
         return journal
 
     async def inner_call(self, ctx: Context[Any], call: ToolCall, key: CallKey, walk: Walk) -> ToolResult:

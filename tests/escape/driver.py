@@ -343,7 +343,7 @@ def run(backend: str, base: str, start: str) -> dict[str, Any]:
         argv = [sys.executable, "-I", "-S", "-c", START, f"{base}/lib", given]
         with sandbox.launch(argv, cwd=stage.ws, env=env) as launch:
             code, said = asyncio.run(_warm(launch)) if start == "warm" else _cold(launch)
-        time.sleep(1.2)
+        time.sleep(1.4)
         found = said.decode("utf-8", "replace").rpartition("@@")[2]
         try:
             results: dict[str, Any] = json.loads(found)

@@ -19,6 +19,7 @@ import pytest
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.sandbox import NoSandbox
+from toolcrib.command.sandbox.process.warm_launcher import start_warm
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="commands have a supervisor on Linux alone")
 
@@ -127,6 +128,29 @@ def test_what_this_process_gives_up_its_later_commands_do_not_have() -> None:
     assert changed(lambda: None, "true") == " False True"
     if os.geteuid() == 0:
         assert changed(lambda: os.setgid(GROUP), "id -g") == f"{GROUP} True True"
+
+
+def test_a_command_gets_a_descriptor_whose_number_is_the_last_one() -> None:
+    def work() -> str:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        reading, writing = os.pipe()
+        os.dup2(writing, 255)
+
+        async def start() -> int:
+            script = ["/bin/sh", "-c", "echo there > /proc/self/fd/255"]
+            with NoSandbox().launch(script, cwd="/", env={"PATH": os.defpath}) as launch:
+                process = await start_warm(
+                    launch.argv, cwd="/", env=launch.env, streams=(subprocess.DEVNULL,) * 3,
+                    pass_fds=(*launch.pass_fds, 255),
+                )  # fmt: skip
+                assert process is not None
+                return await process.wait()
+
+        code = asyncio.run(start())
+        os.write(writing, b"end")
+        return f"{code} {os.read(reading, 100).decode()}"
+
+    assert in_fork(work) == "0 there\nend"
 
 
 def test_threads_with_loops_of_their_own_share_it() -> None:

@@ -19,9 +19,7 @@ from .trying import (
 # Only once the command itself is gone; not for ever.
 # The command's first process ends a few milliseconds before the supervisor has ended the others and says so: what still
 # runs in between has not outlived the command.
-AFTER_ALL = (
-    f"for i in $(seq 400); do kill -0 {os.getpid()} || break; sleep 0.1; done; sleep 0.5; echo x >'{WS}/survived'"
-)
+AFTER_ALL = f"for i in $(seq 400); do kill -0 {os.getpid()} || break; sleep 0.1; done; sleep 0.5; echo x >'{WS}/survived'"
 
 
 @attempt

@@ -111,7 +111,11 @@ def _become_launcher(given: list[int]) -> None:
         os.fchdir(folder)
     except OSError as raised:
         problem = raised
-    _place(rest, [0, 1, 2, *wanted["descriptors"]])
+    try:
+        _place(rest, [0, 1, 2, *wanted["descriptors"]])
+    except OSError as failed:
+        os.write(rest[2], f"toolcrib: the command cannot be started: {failed.strerror}\n".encode())
+        os._exit(FAILED)
     if problem is not None:
         fail(f"the folder of the command cannot be entered: {problem.strerror}")
     os.environ.clear()
@@ -121,11 +125,15 @@ def _become_launcher(given: list[int]) -> None:
 
 def _place(given: list[int], numbers: list[int]) -> None:
     """Gives descriptors these numbers, and closes all others."""
-    above = max(*given, *numbers) + 1
-    for offset, fd in enumerate(given):
-        os.dup2(fd, above + offset, inheritable=False)
-    for offset, number in enumerate(numbers):
-        os.dup2(above + offset, number)
+    wanted = {*numbers}
+    out_of_the_way: list[int] = []
+    for fd in given:
+        # The lowest free number: one above all others can lie beyond the limit.
+        while fd in wanted:
+            fd = os.dup(fd)
+        out_of_the_way.append(fd)
+    for fd, number in zip(out_of_the_way, numbers, strict=True):
+        os.dup2(fd, number)
     kept = sorted(numbers)
     for number, following in zip(kept, [*kept[1:], MAX_DESCRIPTOR], strict=True):
         if number + 1 < following:

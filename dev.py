@@ -69,7 +69,7 @@ def demo(python: str, rest: list[str]) -> None:
 
 
 def pytest(python: str, step: str, rest: list[str]) -> None:
-    """The tests of a step, two at a time for each core, because many wait; or those that `rest` names by their paths."""
+    """The tests of a step, two at a time for each core because many wait; or those that `rest` names by path."""
     if any(argument.startswith("tests/") for argument in rest):
         run([python, "-m", "pytest", *rest])
         return

@@ -1,0 +1,28 @@
+"""A toolbox as an MCP server: for Claude, Cursor, VS Code, another agent. Needs the `mcp` extra.
+
+| module | what |
+| --- | --- |
+| `face` | `McpFace`: a toolbox and how it is shown; makes the SDK's server |
+| `listing` | what `tools/list` says |
+| `served_call` | one call on its way, and what it asks the client meanwhile |
+| `asking` | how a question reaches the client, in both revisions of the protocol |
+| `peer` | what a running tool may ask of the client that called it |
+| `clients` | the clients that are connected, each with the run that its calls belong to |
+| `stdio` | serving on standard input and output |
+"""
+
+from importlib.util import find_spec
+
+from toolcrib.lazy_names import lazy_names
+
+HOMES = {
+    "face": ("McpFace",),
+    "peer": ("McpPeer", "peer_of_call"),
+    "stdio": ("serve_stdio",),
+}
+__all__ = sorted(name for names in HOMES.values() for name in names)
+
+if find_spec("mcp") is None:
+    raise ImportError('serving tools over MCP needs the mcp package: pip install "toolcrib[mcp]"')
+
+__getattr__ = lazy_names(__name__, HOMES)

@@ -1,0 +1,213 @@
+"""One call of a client on its way through the toolbox.
+
+The call runs in a task of its own, because the request that began it may end while the call waits for the client's
+answer to a question (`asking.py`), or because it became a task of the tasks extension. Whoever waits for the call is
+*attached*: its request receives the progress and the log messages of the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import warnings
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import anyio
+import mcp_types as types
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+from toolcrib.call import CallKey
+from toolcrib.events import CallEvent, CallFinished, Event, Notice
+from toolcrib.mcp.server.asking import Abilities, Port, Rounds
+from toolcrib.result import ToolResult
+
+__all__ = ["CURRENT", "ServedCall", "Slots"]
+
+LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # from debug up
+MAX_NEWS = 200  # progress and log messages that wait for a slow client; older ones are dropped
+A_BIT = 1e-6  # by which progress grows with a mere message
+STOPPING = 30.0  # seconds that a cancelled call is waited for
+
+CURRENT: ContextVar[ServedCall | None] = ContextVar("toolcrib_mcp_served_call", default=None)
+"""The call of a client that code runs in, also on worker threads and in the calls that a tool makes."""
+
+
+class Slots:
+    """How many calls of all clients run at one time, and how many may wait for that."""
+
+    def __init__(self, running: int, waiting: int) -> None:
+        self._free = asyncio.Semaphore(running)
+        self._queue = waiting
+        self._waiting = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether a further call would have to wait, and too many wait already."""
+        return self._free.locked() and self._waiting >= self._queue
+
+    async def take(self) -> None:
+        self._waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting -= 1
+
+    def give_back(self) -> None:
+        self._free.release()
+
+
+class ServedCall:
+    """A running call. `id` names it to the client that waits for it; nobody can guess it."""
+
+    def __init__(self, face: object, key: CallKey, abilities: Abilities, port: Port, slots: Slots) -> None:
+        self.face = face
+        self.id = secrets.token_urlsafe(18)
+        self.key = key
+        self.abilities = abilities
+        self.port = port
+        self.attached = False
+        self.task: asyncio.Task[ToolResult] | None = None
+        self._slots = slots
+        self._loop = asyncio.get_running_loop()
+        self._news: deque[_Progress | _Log] = deque()
+        self._told = asyncio.Event()
+        self._sent: float | None = None
+        self._ended = asyncio.Event()
+
+    def start(self, work: Callable[[], Awaitable[ToolResult]]) -> None:
+        """Begin the call in its own task."""
+
+        async def run() -> ToolResult:
+            CURRENT.set(self)
+            await self._slots.take()
+            try:
+                return await work()
+            finally:
+                self._slots.give_back()
+
+        self.task = self._loop.create_task(run(), name=f"mcp call {self.key}")
+        self.task.add_done_callback(self._has_ended)
+
+    def _has_ended(self, task: asyncio.Task[ToolResult]) -> None:
+        if not task.cancelled():
+            task.exception()  # so that it is not reported as never retrieved
+        self._ended.set()
+        self._told.set()
+        if isinstance(self.port, Rounds):
+            self.port.news.set()
+
+    @property
+    def done(self) -> bool:
+        return self._ended.is_set()
+
+    # -- questions
+
+    async def ask(self, requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
+        """Put requests to the client; those that it cannot answer are not sent. A waiting call holds no slot."""
+        possible = {name: one for name, one in requests.items() if self.abilities.answers(one)}
+        if not possible or self.done:
+            return {}
+        self._slots.give_back()
+        try:
+            return await self.port.ask(possible)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._slots.take()
+
+    async def outcome(self) -> ToolResult | dict[str, types.InputRequest]:
+        """Wait until the call has ended, or has questions that only a further request can answer."""
+        assert self.task is not None
+        rounds = self.port if isinstance(self.port, Rounds) else None
+        while not self.done:
+            if rounds is None:
+                await self._ended.wait()
+                break
+            rounds.news.clear()
+            if rounds.questions:
+                await asyncio.sleep(0)  # further questions of the same moment go out with the first
+                if not self.done and (waiting := rounds.questions):
+                    return waiting
+                continue
+            await rounds.news.wait()
+        return self.task.result()
+
+    async def stop(self) -> None:
+        """Cancel the call, and wait until it has really ended."""
+        if self.task is None or self.done:
+            return
+        self.task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([self.task], timeout=STOPPING)
+
+    # -- what the client is told meanwhile
+
+    def take(self, event: Event) -> None:
+        """Take an event that was emitted within this call, in any thread; one about another call is left out."""
+        if isinstance(event, Notice):
+            self._later(_Log("notice", event.message, event.tool or None))
+            return
+        if not isinstance(event, CallEvent) or isinstance(event, CallFinished) or event.key != self.key:
+            return
+        if event.progress is not None or event.tip:
+            self._later(_Progress(event.progress, 1.0, event.tip or None))
+
+    async def log(self, level: types.LoggingLevel, data: Any, logger: str | None) -> None:
+        self._add(_Log(level, data, logger))
+
+    async def progress(self, progress: float, total: float | None, message: str) -> None:
+        self._add(_Progress(progress, total, message or None))
+
+    def _later(self, news: _Log | _Progress) -> None:
+        self._loop.call_soon_threadsafe(self._add, news)
+
+    def _add(self, news: _Log | _Progress) -> None:
+        self._news.append(news)
+        while len(self._news) > MAX_NEWS:
+            self._news.popleft()
+        self._told.set()
+
+    async def tell(self, session: ServerSession, request_id: Any, least: types.LoggingLevel) -> None:
+        """Send news to the client while its request is attached, until the call has ended; logs from `least` up."""
+        while True:
+            while self._news:
+                news = self._news.popleft()
+                if isinstance(news, _Log):
+                    if LEVELS.index(news.level) < LEVELS.index(least):
+                        continue
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", MCPDeprecationWarning)
+                        await session.send_log_message(news.level, news.data, news.logger, request_id)
+                else:
+                    await session.report_progress(self._increased(news.progress), news.total, news.message)
+            if self.done:
+                return
+            self._told.clear()
+            await self._told.wait()
+
+    def _increased(self, progress: float | None) -> float:
+        """The progress that is sent: more than the last, as the protocol wants, also for a message without a number."""
+        last = self._sent
+        if last is None:
+            self._sent = progress or 0.0
+        else:
+            self._sent = progress if progress is not None and progress > last else last + A_BIT
+        return self._sent
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    progress: float | None
+    total: float | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    level: types.LoggingLevel
+    data: Any
+    logger: str | None

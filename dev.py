@@ -7,7 +7,8 @@
     python3 dev.py nightly  set up, and run all tests, with many new examples for every property
     python3 dev.py soak     set up, and put a toolbox under load for an hour, or for as many seconds as you say
     python3 dev.py check    set up, and check format, lint and types
-    python3 dev.py ci       check, test, slow: what CI runs
+    python3 dev.py conformance  set up, and run MCP's own conformance suite on our server and our client
+    python3 dev.py ci       check, test, conformance, slow: what CI runs
     python3 dev.py bench    measure toolcrib beside its peers
     python3 dev.py lock     write the lock file anew
 
@@ -102,10 +103,17 @@ def check(python: str, rest: list[str]) -> None:
     run([python, "-m", "mypy", "--config-file", "mypy-windows.ini"])
 
 
+def conformance(python: str, rest: list[str]) -> None:
+    run([python, "-m", "tests.mcp_servers.conformance", *rest])
+
+
 def ci(python: str, rest: list[str]) -> None:
-    """What is likely to fail and quick to say so comes first."""
+    """What is likely to fail and quick to say so comes first. What MCP is tried with is installed meanwhile."""
+    installing = subprocess.Popen([python, "-m", "tests.mcp_servers.installs"], cwd=ROOT)
     check(python, [])
     test(python, rest)
+    installing.wait()
+    conformance(python, [])
     slow(python, rest)
 
 
@@ -128,7 +136,7 @@ def lock(python: str, rest: list[str]) -> None:
     run([*uv, *extras, "pyproject.toml", "--no-emit-package", "toolcrib", "-o", str(LOCK)])
 
 
-JOBS = {job.__name__: job for job in (demo, test, slow, nightly, soak, check, ci, bench, lock)}
+JOBS = {job.__name__: job for job in (demo, test, slow, nightly, soak, check, conformance, ci, bench, lock)}
 
 
 def main() -> None:

@@ -1,0 +1,84 @@
+"""Starts conformance clients as forks of one process, which has imported them: `python client_processes.py SOCKET`.
+
+The suite starts a process for each of its 50 client scenarios, and each would spend over a second on imports. It starts
+`python -I -S client_processes.py SOCKET URL` instead, which imports nothing heavy: it hands its environment and streams to
+the process that listens on SOCKET, and ends with the exit code of the fork that ran the scenario.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+LIMIT = 120  # seconds for one scenario
+
+
+def ask(path: str, url: str) -> int:
+    """Has a fork run the scenario that the environment names, with our streams. Returns its exit code."""
+    names = [name for name in os.environ if name.startswith("MCP_CONFORMANCE_")]
+    request = json.dumps([url, {name: os.environ[name] for name in names}]).encode()
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(path)
+        socket.send_fds(asking, [len(request).to_bytes(4, "big")], [1, 2])
+        asking.sendall(request)
+        answer = asking.recv(1)
+    return answer[0] if answer else 1
+
+
+def listen(path: str) -> None:
+    """Forks for each request, until standard input closes."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: F401 - imported before the forks
+    from threading import Thread
+
+    from tests.mcp_servers import conformance_client
+
+    Thread(target=_end_with_standard_input, daemon=True).start()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks are not waited for: they answer themselves
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(128)
+        print("ready", flush=True)
+        while True:
+            connection, _ = listening.accept()
+            if os.fork():
+                connection.close()
+                continue
+            listening.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.alarm(LIMIT)
+            connection.send(bytes([_run(connection, conformance_client.main)]))
+            os._exit(0)
+
+
+def _run(connection, main) -> int:  # type: ignore[no-untyped-def]
+    size, streams, _, _ = socket.recv_fds(connection, 4, 2)
+    for number, stream in enumerate(streams, 1):
+        os.dup2(stream, number)
+        os.close(stream)
+    wanted, request = int.from_bytes(size, "big"), b""
+    while len(request) < wanted and (part := connection.recv(65536)):
+        request += part
+    url, environment = json.loads(request)
+    os.environ.update(environment)
+    try:
+        code = main(url)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _end_with_standard_input() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        sys.exit(ask(sys.argv[1], sys.argv[2]))
+    listen(sys.argv[1])

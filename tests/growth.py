@@ -27,10 +27,11 @@ def growth(
     works = (make(small), make(large))
     start = cpu_seconds()
     works[1]()
-    ratio = (cpu_seconds() - start) / floor
-    if ratio < at_most:
-        return ratio
+    spent = cpu_seconds() - start
+    if spent < at_most * floor:
+        return spent / floor
     works[0]()
+    ratio = float("inf")
     best = [float("inf"), float("inf")]
     gc.collect()
     gc.freeze()  # what the tests hold is not looked through again in every round

@@ -340,6 +340,7 @@ PUBLIC_MODULES = (
     "toolcrib.errors",
     "toolcrib.events",
     "toolcrib.facts",
+    "toolcrib.guided",
     "toolcrib.jsonstream",
     "toolcrib.mcp",
     "toolcrib.middleware",

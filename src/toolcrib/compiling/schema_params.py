@@ -9,7 +9,7 @@ from toolcrib.errors import FieldError, ToolDefinitionError
 from toolcrib.field_errors import Failure, Member, field_errors
 from toolcrib.json_text.values import has_decimal_text
 
-__all__ = ["SchemaParams"]
+__all__ = ["SchemaParams", "schema_failures"]
 
 SPACE = b" \n\r\t"
 
@@ -61,7 +61,7 @@ class SchemaParams:
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
         if not isinstance(value, dict):
             return (FieldError("", "a JSON object", str(problem)),)
-        return field_errors(self.schema, value, _failures(self._validator.iter_errors(value), ()))
+        return field_errors(self.schema, value, schema_failures(self._validator.iter_errors(value)))
 
 
 LIMITS = (
@@ -77,7 +77,7 @@ WORDS = {  # of errors that no keyword at their place explains
 }
 
 
-def _failures(errors: Iterable[Any], above: tuple[Any, ...]) -> Iterator[Failure]:
+def schema_failures(errors: Iterable[Any], above: tuple[Any, ...] = ()) -> Iterator[Failure]:
     """The errors of jsonschema-rs; those inside of a union say which variant they are about."""
     for error in errors:
         path = (*above, *error.instance_path[sum(not isinstance(item, Member) for item in above) :])
@@ -89,7 +89,7 @@ def _failures(errors: Iterable[Any], above: tuple[Any, ...]) -> Iterator[Failure
                 yield Failure((*path, name), "extra")
         elif kind in ("AnyOf", "OneOfNotValid"):
             for number, inner in enumerate(error.kind.context):
-                yield from _failures(inner, (*path, Member(number)))
+                yield from schema_failures(inner, (*path, Member(number)))
         elif kind == "PropertyNames":
             yield Failure(path, "limit")
         else:

@@ -47,9 +47,17 @@ def to_dialect(schema: Mapping[str, Any], name: str) -> tuple[Schema, list[Loss]
     >>> to_dialect({"type": "object", "properties": {"a": {"type": "string", "minLength": 3}}}, "gemini")[0]
     {'type': 'object', 'properties': {'a': {'type': 'string', 'description': 'At least 3 characters.'}}}
     """
-    dialect = dialect_named(name)
+    return lower_schema(schema, dialect_named(name))
+
+
+def lower_schema(
+    schema: Mapping[str, Any], dialect: Dialect, *, object_root: bool = True
+) -> tuple[Schema, list[Loss]]:
+    """`to_dialect` for a row that need not be among the dialects of tools. Without `object_root` the root may be any
+    schema.
+    """
     canonical, losses = clean_and_tell(schema)
-    lowering = _Lowering(dialect, canonical)
+    lowering = _Lowering(dialect, canonical, object_root)
     out = lowering.run()
     if dialect.references:
         out = share(out, siblings=dialect.ref_siblings)
@@ -71,8 +79,9 @@ class _At:
 
 
 class _Lowering:
-    def __init__(self, dialect: Dialect, canonical: Schema) -> None:
+    def __init__(self, dialect: Dialect, canonical: Schema, object_root: bool) -> None:
         self.dialect = dialect
+        self._object_root = object_root
         self.losses: list[Loss] = []
         self.definitions = Definitions(canonical)
         self._root = {key: value for key, value in canonical.items() if key != "$defs"}
@@ -81,8 +90,10 @@ class _Lowering:
 
     def run(self) -> Schema:
         left = 2 if self.dialect.references else self.definitions.affordable_depth()
-        at = _At("", left, root=True)
-        root = object_root(self._root, self.definitions, at.told, self._lose_at(at))
+        at = _At("", left, root=self._object_root)
+        root = self._root
+        if self._object_root:
+            root = object_root(root, self.definitions, at.told, self._lose_at(at))
         self._rewritten_root = root is not self._root
         out = self._node(root, at)
         lowered: dict[str, Schema] = {}

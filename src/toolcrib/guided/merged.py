@@ -1,0 +1,99 @@
+"""All tools merged into one JSON Schema of a whole answer, or into tags of free text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.guided.constraints import ToolCalls
+from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of
+
+if TYPE_CHECKING:
+    from toolcrib.messages import ToolChoice
+    from toolcrib.spec import ToolSpec
+
+__all__ = ["callable_now", "merged_schema"]
+
+
+def callable_now(specs: Sequence[ToolSpec], choice: ToolChoice) -> list[ToolSpec]:
+    """The tools that the next answer may call."""
+    if choice.mode == "none":
+        return []
+    return [spec for spec in specs if not choice.names or spec.name in choice.names]
+
+
+def merged_schema(constraint: ToolCalls, *, bounded: bool = True) -> dict[str, Any]:
+    """The schema of a whole answer: `content`, and `tool_calls` of which each item is a call of one tool.
+
+    The name of a call comes before its arguments. The arguments' schemas and their definitions stand among the root's
+    definitions, each under its tool's name, so that equal names of two tools never meet. `bounded` puts the bounds of
+    the constraint on arrays and strings without one.
+    """
+    offered = callable_now(constraint.tools, constraint.choice)
+    definitions: dict[str, Any] = {}
+    calls: dict[str, Any] = {"type": "array"}
+    for spec in offered:
+        _define(spec, definitions, constraint if bounded else None)
+    if offered:
+        calls["items"] = {"anyOf": [_call(spec) for spec in offered]}
+    if not offered or not constraint.parallel:
+        calls["maxItems"] = min(len(offered), 1)
+    if offered and constraint.choice.mode == "required":
+        calls["minItems"] = 1
+    must_call = constraint.both or "minItems" in calls
+    schema = {
+        "type": "object",
+        "properties": {"content": {"type": "string"}, "tool_calls": calls},
+        "required": ["content", "tool_calls"] if must_call else ["content"],
+        "additionalProperties": False,
+    }
+    return {**schema, "$defs": definitions} if definitions else schema
+
+
+def _call(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": spec.name}, "arguments": {"$ref": f"#/$defs/{spec.name}"}},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def _define(spec: ToolSpec, definitions: dict[str, Any], bounds: ToolCalls | None) -> None:
+    """Adds the schema of a tool's arguments, and its definitions, to those of the answer."""
+    schema = {word: value for word, value in spec.input_schema.items() if word != "$defs"}
+    definitions[spec.name] = _moved(schema, spec.name, bounds)
+    for name, node in spec.input_schema.get("$defs", {}).items():
+        definitions[f"{spec.name}.{name}"] = _moved(node, spec.name, bounds)
+
+
+def _moved(node: Any, tool: str, bounds: ToolCalls | None) -> Any:
+    """A node with its references to where the tool's definitions stand now, and with bounds where it has none."""
+    if not isinstance(node, Mapping):
+        return node
+    out = dict(node)
+    reference = out.get("$ref")
+    if reference == "#":
+        out["$ref"] = f"#/$defs/{tool}"
+    elif isinstance(reference, str) and reference.startswith("#/$defs/"):
+        out["$ref"] = f"#/$defs/{tool}.{reference.removeprefix('#/$defs/')}"
+    for word, value in node.items():
+        kind = KINDS.get(word)
+        if kind == NODE:
+            out[word] = _moved(value, tool, bounds)
+        elif kind == NODES:
+            out[word] = [_moved(item, tool, bounds) for item in value]
+        elif kind == NAMED:
+            out[word] = {name: _moved(item, tool, bounds) for name, item in value.items()}
+    if bounds is not None:
+        _bound(out, bounds)
+    return out
+
+
+def _bound(node: dict[str, Any], bounds: ToolCalls) -> None:
+    types = types_of(node)
+    if "array" in types and "maxItems" not in node and bounds.most_items is not None:
+        node["maxItems"] = max(bounds.most_items, node.get("minItems", 0))
+    free = "maxLength" not in node and "enum" not in node and "const" not in node and "pattern" not in node
+    if "string" in types and free and "format" not in node and bounds.most_characters is not None:
+        node["maxLength"] = max(bounds.most_characters, node.get("minLength", 0))

@@ -1,0 +1,132 @@
+"""Says whether a text is of a grammar, by Earley's algorithm: any context-free grammar, at most cubic in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from toolcrib.guided.grammar_tree import Chars, Either, Exact, InOrder, Node, Repeat, RuleName, Rules
+
+__all__ = ["first_wrong"]
+
+Symbol = str | Chars  # a rule by its name, or one character
+MOST = 1_000  # repeats that are spelled out; of more, only that they come
+
+Production = tuple[Symbol, ...]
+
+
+@dataclass(slots=True)
+class _Flat:
+    """A grammar as plain productions: repeats and groups are rules of their own."""
+
+    rules: dict[str, list[Production]] = field(default_factory=lambda: dict[str, list[Production]]())
+    empty: set[str] = field(default_factory=lambda: set[str]())
+
+    def symbols(self, node: Node) -> Production:
+        if isinstance(node, Exact):
+            return tuple(Chars(((ord(char), ord(char)),)) for char in node.text)
+        if isinstance(node, Chars):
+            return (node,)
+        if isinstance(node, RuleName):
+            return (f"={node.name}",)
+        if isinstance(node, InOrder):
+            return tuple(symbol for part in node.parts for symbol in self.symbols(part))
+        if isinstance(node, Either):
+            return (self.new([self.symbols(option) for option in node.options]),)
+        return self._repeat(node)
+
+    def new(self, productions: list[Production]) -> str:
+        name = f"#{len(self.rules)}"
+        self.rules[name] = productions
+        return name
+
+    def _repeat(self, node: Repeat) -> Production:
+        part = self.symbols(node.part)
+        needed = part * min(node.least, MOST)
+        if node.most is None:
+            more = self.new([()])
+            self.rules[more].append((more, *part))  # left recursion costs Earley least
+            return (*needed, more)
+        rest: Production = ()
+        for _ in range(min(node.most, MOST) - min(node.least, MOST)):
+            rest = (self.new([(), (*part, *rest)]),)
+        return (*needed, *rest)
+
+
+class _Key:
+    """A grammar as a key of the cache, by identity: `read_grammar` gives the same rules for the same text."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+
+    def __hash__(self) -> int:
+        return id(self.rules)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.rules is self.rules
+
+
+@lru_cache(maxsize=64)
+def _flat(rules: _Key) -> _Flat:
+    flat = _Flat()
+    for name, node in rules.rules.items():
+        flat.rules[f"={name}"] = []
+        flat.rules[f"={name}"].append(flat.symbols(node))
+    changed = True
+    while changed:
+        changed = False
+        for name, productions in flat.rules.items():
+            if name not in flat.empty and any(
+                all(isinstance(symbol, str) and symbol in flat.empty for symbol in production)
+                for production in productions
+            ):
+                flat.empty.add(name)
+                changed = True
+    return flat
+
+
+_Item = tuple[str, Production, int, int]  # rule, production, place in it, where it began
+
+
+def first_wrong(rules: Rules, start: str, text: str) -> int | None:
+    """The place of the first character that no text of the grammar has there; None if the text is of the grammar.
+
+    The length of the text where it ends too early.
+    """
+    flat = _flat(_Key(rules))
+    columns: list[dict[_Item, None]] = [{}]
+    waiting: list[dict[str, list[_Item]]] = []
+    for production in flat.rules[f"={start}"]:
+        columns[0][(f"={start}", production, 0, 0)] = None
+    for at in range(len(text) + 1):
+        column, following = columns[at], dict[_Item, None]()
+        wants: dict[str, list[_Item]] = {}
+        waiting.append(wants)
+        queue = [*column]
+        while queue:
+            name, production, place, begun = item = queue.pop()
+            if place == len(production):
+                found = [(w[0], w[1], w[2] + 1, w[3]) for w in waiting[begun].get(name, ())]
+            else:
+                symbol = production[place]
+                if isinstance(symbol, Chars):
+                    if at < len(text) and symbol.has(text[at]):
+                        following[(name, production, place + 1, begun)] = None
+                    continue
+                first_time = symbol not in wants
+                wants.setdefault(symbol, []).append(item)
+                found = [(symbol, option, 0, at) for option in flat.rules[symbol]] if first_time else []
+                if symbol in flat.empty:
+                    found.append((name, production, place + 1, begun))
+            for new in found:
+                if new not in column:
+                    column[new] = None
+                    queue.append(new)
+        if at < len(text) and not following:
+            return at
+        columns.append(following)
+    ended = any(
+        name == f"={start}" and place == len(production) and begun == 0
+        for name, production, place, begun in columns[len(text)]
+    )
+    return None if ended else len(text)

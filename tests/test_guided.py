@@ -1,0 +1,256 @@
+"""Constraints lowered for every server: the fields, what they guarantee, and how answers are read and checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from tests.cases import each
+from toolcrib.call import ToolCall
+from toolcrib.guided import (
+    TARGETS,
+    Choice,
+    Grammar,
+    JsonSchema,
+    Lowered,
+    Regex,
+    Unusable,
+    lower,
+    rungs_of,
+)
+from toolcrib.guided.targets import target_for
+from toolcrib.messages import Message, Response
+
+POINT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}, "tag": {"type": "string"}},
+    "required": ["x"],
+    "additionalProperties": False,
+}
+NULLABLE_TAG = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}, "tag": {"type": ["string", "null"]}},
+    "required": ["x", "tag"],
+    "additionalProperties": False,
+}
+MAP = {"type": "object", "additionalProperties": {"type": "integer"}}
+TREE = 'root ::= "(" root ")" | "x"'
+
+
+class Invoice(BaseModel):
+    number: str = Field(pattern="^[A-Z]{2}[0-9]+$")
+    total: float = Field(ge=0)
+    kind: Literal["bill", "credit"] = "bill"
+    lines: list[str] = Field(default=[], max_length=20)
+
+
+def test_a_schema_in_the_words_of_each_server() -> None:
+    def sent(target: str) -> Any:
+        return dict(lower(POINT, target).fields)
+
+    held = {"name": "answer", "schema": NULLABLE_TAG, "strict": True}
+    plain = {"name": "answer", "schema": POINT}
+    assert sent("openai.chat") == {"response_format": {"type": "json_schema", "json_schema": held}}
+    assert sent("mistral") == sent("openai.chat")
+    assert sent("openai.responses") == {"text": {"format": {"type": "json_schema", **held}}}
+    assert sent("anthropic") == {"output_config": {"format": {"type": "json_schema", "schema": POINT}}}
+    assert sent("gemini") == {
+        "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": POINT}
+    }
+    structure = sent("bedrock")["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert (structure["name"], json.loads(structure["schema"])) == ("answer", POINT)
+    assert sent("ollama") == {"format": POINT}
+    assert sent("vllm") == {"structured_outputs": {"json": POINT}}
+    assert sent("vllm-old") == {"guided_json": POINT}
+    assert sent("sglang") == {"response_format": {"type": "json_schema", "json_schema": plain}}
+    assert sent("trtllm") == {"response_format": {"type": "json", "schema": POINT}}
+    assert sent("text") == {} and json.dumps(POINT, separators=(",", ":")) in lower(POINT, "text").prompt
+
+
+# target, constraint, fields, guarantee
+TEXTS = [
+    ("vllm", Choice("a.b", "c"), {"structured_outputs": {"choice": ["a.b", "c"]}}, "enforced"),
+    ("vllm-old", Choice("a.b", "c"), {"guided_choice": ["a.b", "c"]}, "enforced"),
+    ("sglang", Choice("a.b", "c"), {"regex": r"a\.b|c"}, "enforced"),
+    ("llamacpp", Choice('a"b', "c\n"), {"grammar": 'root ::= "a\\"b" | "c\\n"\n'}, "enforced"),
+    ("trtllm", Regex(r"\d+"), {"response_format": {"type": "regex", "regex": "[0-9]+"}}, "enforced"),
+    ("llamacpp", Regex(r"\d{2,3}[^a-c]"), {"grammar": "root ::= [0-9]{2,3} [^a-c]\n"}, "enforced"),
+    ("sglang", Grammar(TREE), {"ebnf": 'root ::= "(" root ")" | "x"\n'}, "enforced"),
+    ("local", Grammar(TREE), {"lark": 'start: "(" start ")" | "x"\n'}, "enforced"),
+    ("tgi", Grammar(TREE), {}, "prompted"),
+    ("text", Regex("a+"), {}, "prompted"),
+    ("ollama", Choice("a", "b"), {"format": {"type": "string", "enum": ["a", "b"]}}, "enforced"),
+    ("chat-json", Choice("a", "b"), {"response_format": {"type": "json_object"}}, "JSON only"),
+]
+
+
+@each(("target", "constraint", "fields", "guarantee"), TEXTS)
+def test_a_text_in_the_narrowest_kind_that_the_server_takes(
+    target: str, constraint: Any, fields: Any, guarantee: str
+) -> None:
+    low = lower(constraint, target)
+    assert (dict(low.fields), low.guarantee) == (fields, guarantee)
+    assert bool(low.prompt) == (guarantee in ("prompted", "JSON only"))
+
+
+def test_openai_takes_grammars_as_the_input_of_a_custom_tool() -> None:
+    low = lower(Regex(r"\d+"), "openai.responses")
+    assert low.fields["tools"] == [
+        {
+            "type": "custom",
+            "name": "answer",
+            "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]+"},
+        }
+    ]
+    assert low.parse(Message.assistant(ToolCall(low.tool, "42"))).value == "42"
+    format = lower(Grammar(TREE), "openai.chat").fields["tools"][0]["custom"]["format"]
+    assert format == {
+        "type": "grammar",
+        "grammar": {"syntax": "lark", "definition": 'start: "(" start ")" | "x"\n'},
+    }
+
+
+def test_nothing_claims_more_than_the_server_promises() -> None:
+    bounded = {
+        **POINT,
+        "properties": {**POINT["properties"], "tag": {"type": "string", "maxLength": 3, "enum": ["Ab"]}},
+    }
+    guarantees = {name: lower(bounded, name) for name in TARGETS}
+    assert guarantees["llamacpp"].guarantee == "enforced"
+    assert guarantees["anthropic"].guarantee == "enforced in part"
+    assert {(loss.path, loss.keyword) for loss in guarantees["anthropic"].losses} >= {
+        ("/properties/tag", "enum"),
+        ("/properties/tag", "maxLength"),
+    }
+    assert [(loss.path, loss.keyword) for loss in guarantees["vllm"].losses] == [
+        ("/properties/tag", "maxLength")
+    ]
+    assert {name for name, low in guarantees.items() if low.guarantee == "prompted"} == {"chat", "text"}
+    assert guarantees["chat-json"].guarantee == "JSON only"
+
+
+def test_the_ladder_goes_down_when_lowering_and_after_a_refusal() -> None:
+    low: Lowered | None = lower(MAP, "openai.chat")
+    assert low is not None and low.rung == "forced tool" and low.guarantee == "prompted"
+    assert [said.partition(":")[0] for said in low.blockers] == ["native", "strict tool"]
+    seen = []
+    low = lower(POINT, "openai.chat")
+    while low is not None:
+        seen.append(low.rung)
+        low = low.next_rung("400: schema too complex")
+    assert seen == ["native", "strict tool", "forced tool", "JSON mode", "text"]
+    second = lower(POINT, "anthropic").next_rung("400: compiled grammar is too large")
+    assert second is not None and second.blockers == ("native: 400: compiled grammar is too large",)
+    many = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(25)}}
+    assert lower(many, "anthropic").rung == "forced tool"
+    assert "25 optional properties" in lower(many, "anthropic").blockers[0]
+    with pytest.raises(ValueError, match="no rung 'strict tool'"):
+        lower(POINT, "vllm", rung="strict tool")
+    with pytest.raises(ValueError, match="there are openai"):
+        lower(POINT, "nobody")
+
+
+# constraint, target, answer, value
+ANSWERS: list[tuple[Any, str, Any, Any]] = [
+    (POINT, "openai.chat", '{"x": 1, "tag": null}', {"x": 1}),
+    (POINT, "text", 'Sure:\n```json\n{"x": 1,}\n```', {"x": 1}),
+    ({"type": "array", "items": {"type": "integer"}}, "openai.chat", '{"value": [1, 2]}', [1, 2]),
+    ({"type": "array", "items": {"type": "integer"}}, "vllm", "[1, 2]", [1, 2]),
+    ({"type": "array", "items": {"type": "integer"}}, "text", "[1, 2,]", [1, 2]),
+    ({"type": "array", "items": {"type": "integer"}}, "text", '["1"]', [1]),
+    ({"type": "integer"}, "text", " 7 ", 7),
+    ({"type": ["string", "null"]}, "gemini", '{"value": null}', None),
+    ({"type": "object", "properties": {"value": {"type": "string"}}}, "anthropic", '{"value": "v"}', {"value": "v"}),
+    (Choice("yes", "no"), "anthropic", '{"value": "yes"}', "yes"),
+    (Choice("yes", "no"), "text", ' "Yes" ', "yes"),
+    (Choice("yes", "no"), "text", "maybe", "maybe"),
+    (Choice("yes", "no"), "vllm", "no", "no"),
+    (Regex(r"\d+"), "text", "```\n42\n```", "42"),
+    (Grammar(TREE), "text", " ((x)) ", "((x))"),
+    (POINT, "chat-json", '{"x": "1"}', {"x": 1}),
+]  # fmt: skip
+
+
+@each(("constraint", "target", "answer", "value"), ANSWERS)
+def test_an_answer_is_unwrapped_and_repaired(constraint: Any, target: str, answer: Any, value: Any) -> None:
+    assert lower(constraint, target).parse(answer).value == value
+
+
+def test_an_answer_comes_as_a_call_where_a_tool_is_forced() -> None:
+    low = lower(MAP, "openai.chat")
+    message = Message.assistant("Here it is.", ToolCall(low.tool, '{"a": 1}'))
+    assert low.parse(Response(message)).value == {"a": 1}
+    with pytest.raises(Unusable, match="one call of the tool answer, got none"):
+        low.parse(Message.assistant(ToolCall("other", "{}")))
+    with pytest.raises(Unusable, match="empty"):
+        low.parse("")
+
+
+def test_what_is_checked_is_the_constraint_as_it_was_given() -> None:
+    low = lower(JsonSchema(Invoice), "openai.chat")
+    assert low.validate({"number": "AB1", "total": 1.5}) == ()
+    wrong = low.validate({"number": "1", "total": -1, "lines": [1]})
+    assert sorted(error.path for error in wrong) == ["lines[0]", "number", "total"]
+    assert JsonSchema(Invoice).to_python({"number": "AB1", "total": 1}) == Invoice(number="AB1", total=1)
+    (error,) = lower(Choice("yes", "no"), "text").validate("maybe")
+    assert error.allowed == ("yes", "no")
+    assert lower(Regex("a+"), "text").validate("ab")
+    (error,) = lower(Grammar(TREE), "text").validate("((x)")
+    assert "ends too early" in error.got
+    assert "at character 1" in lower(Grammar(TREE), "text").validate("(y)")[0].got
+
+
+def test_a_recursive_root_that_is_no_object_is_wrapped_soundly() -> None:
+    nested = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#"}}]}
+    low = lower(nested, "openai.chat")
+    assert low.schema is not None and low.wrapped and low.rung == "native"
+    assert JsonSchema(low.schema).fits({"value": [1, [2, [3]]]})
+    assert not JsonSchema(low.schema).fits({"value": [1, ["2"]]})
+    assert low.parse('{"value": [1, [2]]}').value == [1, [2]]
+
+
+@each("target", lambda: [*TARGETS])
+def test_every_rung_of_every_server_ends_at_text(target: str) -> None:
+    for constraint in (POINT, MAP, Choice("a", "b"), Regex("a+"), Grammar(TREE)):
+        rungs = rungs_of(constraint, target)
+        assert rungs[-1].rung == "text" and rungs[-1].fields == {}
+        assert all(low.prompt for low in rungs if low.guarantee in ("prompted", "JSON only") and not low.tool)
+
+
+def test_the_target_of_a_format_at_a_provider() -> None:
+    known = [
+        ("openai_chat", "openai"),
+        ("openai_chat", "vllm"),
+        ("openai_chat", "host:1"),
+        ("gemini", "gemini"),
+        ("x", "y"),
+    ]
+    assert [target_for(*pair) for pair in known] == ["openai.chat", "vllm", "chat", "gemini", "text"]
+
+
+WRONG: list[tuple[Any, str]] = [
+    (lambda: Choice(), "at least one"),
+    (lambda: Choice("a", "a"), "stands twice"),
+    (lambda: Choice("a", ""), "not empty"),
+    (lambda: Regex("a(?=b)"), "looks ahead"),
+    (lambda: Regex(r"(a)\1"), "refers back"),
+    (lambda: Regex("(?i)a"), "flags"),
+    (lambda: Regex("["), "no regular expression"),
+    (lambda: Grammar("root ::= a"), "'a' is used but not defined"),
+    (lambda: Grammar('a ::= "x"'), "no rule 'root'"),
+    (lambda: Grammar('root ::= "x" )'), "expected a rule"),
+    (lambda: Grammar('root ::= ("x"'), r"expected '\)'"),
+    (lambda: Grammar('start: "a"\n%ignore " "', "lark"), "line 2.*directive"),
+    (lambda: Grammar("x", "bnf"), "syntax is one of"),  # type: ignore[arg-type]
+    (lambda: JsonSchema({"type": "nonsense"}), "no JSON Schema"),
+    (lambda: JsonSchema(object()), "gives no JSON Schema"),
+]
+
+
+@each(("make", "words"), WRONG, ids=[words for _, words in WRONG])
+def test_what_is_no_constraint_is_refused_in_words(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()

@@ -172,7 +172,7 @@ def run_option_table() -> str:
     """The options of a run."""
     meanings, known = _described(RunOptions), inspect.signature(Agent._run_of).parameters
     assert list(RunOptions.__annotations__) == [
-        name for name in known if name not in ("self", "task", "unknown")
+        name for name in known if name not in ("self", "task", "output", "unknown")
     ]
     rows = (
         [f"`{name}`", code(known[name].annotation), meanings[name]] for name in RunOptions.__annotations__

@@ -6,10 +6,10 @@ from toolcrib.agent.agent import Agent, RunOptions
 from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.model_reviewer import ModelReviewer
-from toolcrib.agent.outcome import Budget, Outcome, Reason
+from toolcrib.agent.outcome import Budget, NotFinished, Outcome, Reason
+from toolcrib.agent.output_type import OutputType
 from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers
-from toolcrib.agent.text_stream import NotFinished
 from toolcrib.agent.transcript import TranscriptFile
 from toolcrib.agent.transcript_reading import (
     TranscriptProblem,
@@ -26,6 +26,7 @@ __all__ = [
     "ModelReviewer",
     "NotFinished",
     "Outcome",
+    "OutputType",
     "Reason",
     "Run",
     "RunOptions",

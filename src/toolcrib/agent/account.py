@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.outcome import Budget
@@ -39,7 +39,7 @@ class Account:
         self.agent = agent
         self.outer = outer
         self.usage = Usage()
-        self.nested: list[Outcome] = []
+        self.nested: list[Outcome[Any]] = []
         self._limited = budget != UNLIMITED
         self._conversation = None if conversation == UNLIMITED else conversation
         self.earlier = Usage()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
 from toolcrib.agent.clear_results import ClearOldResults, add_read_result
 from toolcrib.agent.completion import COMPLETION, attempt_completion
-from toolcrib.agent.outcome import Budget, Outcome
+from toolcrib.agent.outcome import Budget, NotFinished, Outcome
+from toolcrib.agent.output_type import TEXT, Out, OutputSpec, OutputType, as_output_type
 from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers, SavedRun
 from toolcrib.agent.settings import AgentSettings, Instructions
-from toolcrib.agent.text_stream import NotFinished
+from toolcrib.errors import as_tuple
 from toolcrib.events import Event
 from toolcrib.messages import Message, ToolChoice
 from toolcrib.models.model import Model
@@ -36,6 +38,9 @@ __all__ = ["Agent", "RunOptions"]
 
 MAX_TURNS = 50
 MAX_FAILURES = 3  # failures of one tool in a row before the run pauses
+MAX_KEPT = 64  # output types of runs that are kept compiled
+
+Other = TypeVar("Other")
 
 
 class RunOptions(TypedDict, Generic[Deps], total=False):
@@ -54,10 +59,11 @@ class RunOptions(TypedDict, Generic[Deps], total=False):
     within: Context[Any] | None
 
 
-class Agent(Generic[Deps]):
+class Agent(Generic[Deps, Out]):
     """A model with tools. `run` gives the Outcome, `stream` the events on the way.
 
-    A run never ends silently: `Outcome.reason` says why. `Agent[Deps]` gives the type of the dependencies.
+    A run never ends silently: `Outcome.reason` says why. `Agent[Deps, Out]` gives the types of the dependencies and of
+    `outcome.output`, which is a text without `output`.
 
     Args:
         model: A Model, or its name, such as "openai:gpt-5".
@@ -70,9 +76,14 @@ class Agent(Generic[Deps]):
         max_failures: Failures of one tool in a row after which a run pauses.
         budget: Limits of each run: tokens, cost, seconds, calls.
         conversation_budget: Limits of a run together with the earlier runs whose messages it goes on with.
+        output: What its runs answer with: a type, a list of types, or an OutputType with validators.
         max_tokens: The limit of tokens of one answer.
         temperature: The model's temperature.
         tool_choice: "auto", "none", "required", or a ToolChoice of certain tools.
+        stop: Texts at which an answer ends, for servers that take them.
+        logit_bias: What is added to the likelihood of tokens, by their ids, for models that take it.
+        logprobs: The outcome has the log-probabilities of the last answer's text, where the server gives them.
+        top_logprobs: How many other tokens are named for each, with theirs.
         parallel_calls: Whether one answer may ask for several calls; None leaves it to the provider.
         stats_hint: A section of the prompt names tools that fail often or are slow.
         early_start: Calls that only read may begin while the model still writes.
@@ -106,8 +117,13 @@ class Agent(Generic[Deps]):
         max_failures: int = MAX_FAILURES,
         budget: Budget = Budget(),  # noqa: B008 - frozen
         conversation_budget: Budget = Budget(),  # noqa: B008 - frozen
+        output: OutputSpec[Out] = TEXT,  # type: ignore[assignment] # so that Out is str without it
         max_tokens: int | None = None,
         temperature: float | None = None,
+        stop: Sequence[str] = (),
+        logit_bias: Mapping[str, float] | None = None,
+        logprobs: bool = False,
+        top_logprobs: int | None = None,
         tool_choice: ToolChoice | Literal["auto", "none", "required"] = "auto",
         parallel_calls: bool | None = None,
         stats_hint: bool = False,
@@ -188,9 +204,48 @@ class Agent(Generic[Deps]):
             context=context,
             checkpoints=checkpoints,
             suspends=on_question == "suspend",
+            stop=as_tuple("stop", stop),
+            logit_bias=logit_bias,
+            logprobs=logprobs or top_logprobs is not None,
+            top_logprobs=top_logprobs,
         )
+        self._output = as_output_type(output)
+        self._typed: dict[Any, tuple[Any, AgentSettings]] = {}
+        if not self._output.is_text:
+            self._settings_for(None)
 
-    async def __aenter__(self) -> Agent[Deps]:
+    def _settings_for(self, output: Any) -> AgentSettings:
+        """The settings of a run that answers with this output; None for the agent's own.
+
+        Its toolbox has attempt_completion in the shape of the answer, and decides by the policy of now.
+        """
+        given = self._output if output is None else output
+        key = given if isinstance(given, OutputType | type) else None
+        kept = None if key is None else self._typed.get(key)
+        if kept is not None and kept[0] is self.toolbox.policy:
+            return kept[1]
+        wanted = as_output_type(given)
+        if wanted.is_text:
+            return self._settings
+        from toolcrib.agent.output_shape import CompletionTool
+        from toolcrib.toolbox.overlay import with_builtin
+
+        own = self.toolbox.registry.known(COMPLETION)
+        if own is not None and own.supplied is not attempt_completion:
+            raise TypeError(
+                f"a typed run answers by {COMPLETION}: a tool of the caller's own cannot have this name"
+            )
+        completion = CompletionTool(wanted.check()) if kept is None else kept[1].completion
+        assert completion is not None
+        box = with_builtin(self.toolbox, COMPLETION, completion)
+        settings = replace(self._settings, toolbox=box, completion=completion)
+        if key is not None:
+            if len(self._typed) >= MAX_KEPT:
+                self._typed.clear()
+            self._typed[key] = (box.policy, settings)
+        return settings
+
+    async def __aenter__(self) -> Agent[Deps, Out]:
         """Enter the toolsets of the agent's own toolbox for all runs until the end, instead of for each run anew."""
         if self.toolbox in self._made:
             await self.toolbox.__aenter__()
@@ -230,27 +285,36 @@ class Agent(Generic[Deps]):
         the outer approver; it may do at most what both agents may do. Its effect is the worst of the tools that this
         agent's policy shows now. Without a `timeout`, budgets alone limit its time.
         """
-        return agent_tool(self._settings, name, description, options)
+        return agent_tool(self._settings_for(None), name, description, options)
 
-    def start(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Run:
+    @overload
+    def start(
+        self, task: str | Message, *, output: None = None, **options: Unpack[RunOptions[Deps]]
+    ) -> Run[Out]: ...
+    @overload
+    def start(
+        self, task: str | Message, *, output: OutputSpec[Other], **options: Unpack[RunOptions[Deps]]
+    ) -> Run[Other]: ...
+    def start(self, task: str | Message, *, output: Any = None, **options: Unpack[RunOptions[Deps]]) -> Any:
         """A run of the task, which begins at once: `await` it for its Outcome, iterate over its events, `cancel` it.
 
         Its events are kept for the first iteration over it. RuntimeError where no event loop is running.
         """
-        run = self._run_of(task, **options)
+        run = self._run_of(task, output, **options)
         run.begin()
         return run
 
     def _run_of(
         self,
         task: str | Message,
+        output: Any = None,
         *,
         messages: Sequence[Message] = (),
         deps: Deps | None = None,
         transcript: TranscriptFile | None = None,
         within: Context[Any] | None = None,
         **unknown: Any,
-    ) -> Run:
+    ) -> Run[Any]:
         if unknown:
             raise TypeError(
                 f"a run has no option {next(iter(unknown))!r}; it takes {', '.join(RunOptions.__annotations__)}, "
@@ -265,53 +329,79 @@ class Agent(Generic[Deps]):
                 "messages are Message objects, as in outcome.messages or [Message.user('Hi')]; "
                 f"saved ones come back by messages_from_json; got {odd[0]!r:.80}"
             )
-        return Run(self._settings, task, given, deps, transcript, within)
+        return Run(self._settings_for(output), task, given, deps, transcript, within)
 
-    async def run(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
-        """Work on a task until it ends; `messages=` continues an earlier outcome's transcript."""
-        return await self._run_of(task, **options)
+    @overload
+    async def run(
+        self, task: str | Message, *, output: None = None, **options: Unpack[RunOptions[Deps]]
+    ) -> Outcome[Out]: ...
+    @overload
+    async def run(
+        self, task: str | Message, *, output: OutputSpec[Other], **options: Unpack[RunOptions[Deps]]
+    ) -> Outcome[Other]: ...
+    async def run(
+        self, task: str | Message, *, output: Any = None, **options: Unpack[RunOptions[Deps]]
+    ) -> Any:
+        """Work on a task until it ends; `messages=` continues an earlier outcome's transcript.
 
-    def run_sync(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> Outcome:
+        `output` is what this run answers with, in place of the agent's own.
+        """
+        return await self._run_of(task, output, **options)
+
+    @overload
+    def run_sync(
+        self, task: str | Message, *, output: None = None, **options: Unpack[RunOptions[Deps]]
+    ) -> Outcome[Out]: ...
+    @overload
+    def run_sync(
+        self, task: str | Message, *, output: OutputSpec[Other], **options: Unpack[RunOptions[Deps]]
+    ) -> Outcome[Other]: ...
+    def run_sync(
+        self, task: str | Message, *, output: Any = None, **options: Unpack[RunOptions[Deps]]
+    ) -> Any:
         """`run`, for code without an event loop; RuntimeError where one is running."""
-        return self.toolbox.run_sync(self.run(task, **options))
+        return self.toolbox.run_sync(self.run(task, output=output, **options))
 
     def resume(
         self,
-        saved: Outcome | Mapping[str, Any],
+        saved: Outcome[Any] | Mapping[str, Any],
         answers: Answers,
         *,
+        output: OutputSpec[Any] | None = None,
         deps: Deps | None = None,
         transcript: TranscriptFile | None = None,
-    ) -> Run:
+    ) -> Run[Out]:
         """Go on at once with a run that waits: `await` it for its Outcome, or iterate over it for its events.
 
         `saved` is what `outcome.to_json()` gave, perhaps in another process; `answers` are by `question.id`. The policy
         decides again on each call. Where answers are missing, the run waits again for the rest. ValueError for an
         answer to a question that does not wait (any more), and for what is no saved run; RuntimeError where the run
-        goes on already in this process.
+        goes on already in this process. A run that was begun with an `output` of its own is given it again.
         """
         if not self._settings.suspends:
             raise TypeError("only an agent with on_question='suspend' resumes runs")
         going = SavedRun.resumed(saved, answers)
-        if self.toolbox.suspensions.of(going.run) is not None:
+        settings = self._settings_for(output)
+        if settings.toolbox.suspensions.of(going.run) is not None:
             raise RuntimeError(f"the run {going.run} goes on already")
-        run = Run(self._settings, "", (), deps, transcript, saved=going)
+        run: Run[Out] = Run(settings, "", (), deps, transcript, saved=going)
         run.begin()
-        self.toolbox.suspensions.begin(run.id, going.suspension)
+        settings.toolbox.suspensions.begin(run.id, going.suspension)
         return run
 
     def resume_sync(
         self,
-        saved: Outcome | Mapping[str, Any],
+        saved: Outcome[Any] | Mapping[str, Any],
         answers: Answers,
         *,
+        output: OutputSpec[Any] | None = None,
         deps: Deps | None = None,
         transcript: TranscriptFile | None = None,
-    ) -> Outcome:
+    ) -> Outcome[Out]:
         """`resume`, for code without an event loop; RuntimeError where one is running."""
 
-        async def outcome() -> Outcome:
-            return await self.resume(saved, answers, deps=deps, transcript=transcript)
+        async def outcome() -> Outcome[Out]:
+            return await self.resume(saved, answers, output=output, deps=deps, transcript=transcript)
 
         return self.toolbox.run_sync(outcome())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.effect import Effect
 from toolcrib.function import tool
@@ -28,10 +28,10 @@ def attempt_completion(result: str) -> str:
     return result
 
 
-def without_completion(tool_list: ToolList) -> ToolList:
+def without_completion(tool_list: ToolList, supplied: Any = attempt_completion) -> ToolList:
     """A tool list without the built-in tool; a tool of the same name that the caller gave stays."""
     entry = tool_list.entries.get(COMPLETION)
-    if entry is None or entry.supplied is not attempt_completion:
+    if entry is None or entry.supplied is not supplied:
         return tool_list
     specs = [spec for spec in tool_list.specs if spec.name != COMPLETION]
     entries = {name: known for name, known in tool_list.entries.items() if name != COMPLETION}

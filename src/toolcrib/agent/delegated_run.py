@@ -94,7 +94,7 @@ class DelegatedRun:
         return result_text(outcome, why, unmasked if masking is None else masking.mask)
 
 
-def result_text(outcome: Outcome, why: str, mask: Mask) -> str:
+def result_text(outcome: Outcome[Any], why: str, mask: Mask) -> str:
     """The words of a run for the model that began it. Raises ToolError if the run did not finish its task."""
     if outcome.finished:
         return mask(outcome.text) or NOTHING
@@ -107,7 +107,7 @@ def result_text(outcome: Outcome, why: str, mask: Mask) -> str:
     raise ToolError(mask(words))
 
 
-def last_words(outcome: Outcome) -> str:
+def last_words(outcome: Outcome[Any]) -> str:
     """What the model of a run said last, beside its calls."""
     said = (message.text for message in reversed(outcome.messages) if message.role == "assistant")
     return next((text for text in said if text), "")

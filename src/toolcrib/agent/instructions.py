@@ -6,6 +6,7 @@ instructions, they are replaced. An agent without instructions leaves what was t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import isawaitable
 from itertools import takewhile
 from typing import Any
@@ -26,11 +27,18 @@ class RunInstructions:
         self._toolbox = toolbox
         self._found = list(takewhile(lambda message: message.role == "system", messages))
         self._head = self._found
+        self.form: Callable[[], str] = str  # says how a typed answer is written, where the request does not
+        self._form = ""
 
     @property
     def may_change(self) -> bool:
         """Whether the instructions of the next turn may be others."""
-        return callable(self._settings.instructions) or self._settings.stats_hint
+        return callable(self._settings.instructions) or self._settings.stats_hint or self.lack_form
+
+    @property
+    def lack_form(self) -> bool:
+        """Whether the model has to be told otherwise than before how its answer is written."""
+        return self.form() != self._form
 
     @property
     def are_new(self) -> bool:
@@ -47,7 +55,9 @@ class RunInstructions:
         if not isinstance(text, str):
             raise TypeError(f"instructions: expected a text, got {type(text).__name__} {text!r:.80}")
         own = callable(given) or text != ""
-        hint = self._toolbox.stats_hint() if self._settings.stats_hint else ""
+        self._form = self.form()
+        stats = self._toolbox.stats_hint() if self._settings.stats_hint else ""
+        hint = "\n\n".join(part for part in (stats, self._form) if part)
         if own:
             text = "\n\n".join(part for part in (text, hint) if part)
             head = [Message.system(text)] if text else []

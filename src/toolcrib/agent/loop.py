@@ -26,7 +26,7 @@ from toolcrib.agent.run_checkpoints import RunCheckpoints
 from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
-from toolcrib.agent.tool_choice import choice_of
+from toolcrib.agent.tool_choice import request_of
 from toolcrib.agent.transcript import TranscriptFile, recorder
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode, belongs_to_caller
@@ -45,7 +45,6 @@ from toolcrib.messages import (
     Request,
     Response,
     ResultPart,
-    ToolChoice,
     Usage,
 )
 from toolcrib.models.model import ModelError
@@ -57,6 +56,7 @@ from toolcrib.toolbox.operator_log import unmasked
 from toolcrib.toolbox.suspension import Suspension
 
 if TYPE_CHECKING:
+    from toolcrib.agent.typed_run import TypedRun
     from toolcrib.context import Context
     from toolcrib.toolbox.early_start import EarlyStart
 
@@ -64,6 +64,7 @@ __all__ = ["RunLoop"]
 
 log = logging.getLogger("toolcrib")
 
+CUT_OFF = "the answer was cut off at the model's token limit"
 SUMMARY = (
     "The limit of turns is reached and no more tools can be called. Summarise for the user what was done, "
     "what was found, and what is still open."
@@ -86,7 +87,7 @@ class RunLoop:
         self.settings = settings
         self.id: str
         self.box: Toolbox[Any]
-        self.outcome: Outcome | None = None
+        self.outcome: Outcome[Any] | None = None
         self._within = within
         self._task_message = Message.user(task) if isinstance(task, str) else task
         outer: Account | None
@@ -129,6 +130,12 @@ class RunLoop:
             self._cleared = ClearedRequests(context, lasts)
         self._unwritten = ""
         self._failures: dict[str, int] = {} if saved is None else saved.failures
+        self._typed: TypedRun | None = None
+        if settings.completion is not None:
+            from toolcrib.agent.typed_run import TypedRun
+
+            self._typed = TypedRun(settings.completion, settings.model, {} if saved is None else saved.output)
+            self._instructions.form = self._typed.instructions
         self._chosen = saved is not None and saved.chosen
         self.stopped = False  # its caller cancelled it, and is given an outcome
 
@@ -137,18 +144,18 @@ class RunLoop:
         """What the run used so far, with the runs within its calls."""
         return self.account.usage
 
-    async def leave_if_waiting(self, outcome: Outcome) -> None:
+    async def leave_if_waiting(self, outcome: Outcome[Any]) -> None:
         """Leave the tool whose run waits for answers; it runs again when they are there."""
         if outcome.reason is Reason.WAITING and self._within is not None and self._suspension is not None:
             await self._suspension.leave(self._within)
 
-    def cancelled_before_start(self) -> Outcome:
+    def cancelled_before_start(self) -> Outcome[Any]:
         """The outcome of a run that was cancelled before its first step."""
         outcome = self._finished(Reason.CANCELLED, "", "the run was cancelled before it started")
         self.box.forget(self.id)
         return outcome
 
-    async def run(self) -> Outcome:
+    async def run(self) -> Outcome[Any]:
         """The run, in a span if its toolbox traces."""
         if not self.box.telemetry.on:
             return await self._guarded()
@@ -157,7 +164,7 @@ class RunLoop:
         with run_span(self.box.telemetry, self.id, self.settings, lambda: self.outcome):
             return await self._guarded()
 
-    async def _guarded(self) -> Outcome:
+    async def _guarded(self) -> Outcome[Any]:
         """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
         if self.outcome is not None:  # of a run within a call that is made again: it has ended before
             return self.outcome
@@ -204,10 +211,10 @@ class RunLoop:
             finally:
                 await self._checkpoints.close()
 
-    async def _loop(self) -> Outcome:
+    async def _loop(self) -> Outcome[Any]:
         if self._suspension is not None and self._within is None:
             self.box.suspensions.begin(self.id, self._suspension)
-        ended: Outcome | None = None
+        ended: Outcome[Any] | None = None
         if self._saved is None:
             await self._open()
         else:
@@ -219,7 +226,14 @@ class RunLoop:
                 return await self._summarised()
             tool_list = await self._tool_list()
             self._tell_news(self.box.news(self.id))
-            response, streaming = await self.query(tool_list)
+            try:
+                response, streaming = await self.query(tool_list)
+            except ModelError as error:
+                if self._typed is None or not (words := self._typed.refused(error)):
+                    raise
+                self._note(words)
+                self.restarted += 1
+                continue
             calls = response.message.calls
             if not calls:
                 if (
@@ -228,20 +242,30 @@ class RunLoop:
                     continue
                 if response.stop_reason == "end" and self._tell_news(await self.box.last_news(self.id)):
                     continue
-                return self._answered(response)
+                ended = await self._answered(response)
+                continue
             if (spent := self.account.spent()) and any(call.name != COMPLETION for call in calls):
                 await streaming.discard(told=True)
                 await self._refuse(calls, f"Not run: {spent}.")
                 return self._finished(Reason.BUDGET, response.message.text, spent)
-            results = await self.execute(calls, tool_list, streaming, cut_off=was_cut_off(response))
-            ended = self._after_calls(calls, results)
+            cut_off = was_cut_off(response)
+            results = await self.execute(calls, tool_list, streaming, cut_off=cut_off)
+            ended = self._after_calls(calls, results, cut_off=cut_off)
         return ended
 
-    def _after_calls(self, calls: list[ToolCall], results: list[ToolResult]) -> Outcome | None:
+    def _after_calls(
+        self, calls: list[ToolCall], results: list[ToolResult], *, cut_off: bool = False
+    ) -> Outcome[Any] | None:
         """What the results of a turn make of the run; None where it goes on."""
         if self._suspension is not None and self._suspension.waits_in(self.id):
             return self._waiting(self._suspension, self.messages[-2].text)
         text = completion_text(calls, results)
+        if self._typed is not None:
+            if cut_off and text is None and calls[-1].name == COMPLETION:
+                return self._finished(Reason.REFUSED, "", CUT_OFF)
+            self._typed.read_calls(self.id, self.turns, calls, results)
+            if text is None and (why := self._typed.gives_up()):
+                return self._finished(Reason.INVALID_OUTPUT, self.messages[-2].text, why)
         if text is not None:
             return self._finished(Reason.COMPLETED, text)
         paused = failed_too_often(calls, results, self._failures, self.settings.max_failures)
@@ -263,18 +287,11 @@ class RunLoop:
         self.turns += 1
         if box.sink:
             box.emit(self.id, TurnStarted(turn=self.turns))
-        if self.turns > 1 and self._instructions.may_change:
+        if (self.turns > 1 and self._instructions.may_change) or self._instructions.lack_form:
             await self._instructions.place(self.messages)
-        request = Request(
-            messages=self.messages,
-            tools=tool_list.specs,
-            tool_choice=choice_of(settings.tool_choice, tool_list, chosen=self._chosen)
-            if may_call
-            else ToolChoice("none"),
-            parallel_calls=settings.parallel_calls,
-            max_tokens=settings.max_tokens,
-            temperature=settings.temperature,
-        )
+        request = request_of(settings, self.messages, tool_list, chosen=self._chosen, may_call=may_call)
+        if self._typed is not None and may_call:
+            request = self._typed.asked(request)
         early_start: Callable[[int], EarlyStart] | None = None
         if settings.early_start and may_call:
             early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
@@ -289,6 +306,8 @@ class RunLoop:
             await streaming.discard()
             raise
         self.account.answered(response.message, response.usage)
+        if self._typed is not None:
+            self._typed.answered(response)
         added, calls = [response.message], response.message.calls
         if request.tool_choice.names:
             self._chosen |= any(call.name in request.tool_choice.names for call in calls)
@@ -360,7 +379,7 @@ class RunLoop:
 
     # -- its parts
 
-    async def _go_on(self, saved: SavedRun) -> Outcome | None:
+    async def _go_on(self, saved: SavedRun) -> Outcome[Any] | None:
         """Go on with a run that waited: the calls of its last turn that have no result yet."""
         assert self._suspension is not None
         self.box.begin(self.id, self.messages, self.account)
@@ -384,7 +403,7 @@ class RunLoop:
             )
         return self._after_calls(calls, results)
 
-    def _waiting(self, suspension: Suspension, text: str) -> Outcome:
+    def _waiting(self, suspension: Suspension, text: str) -> Outcome[Any]:
         """The run ends at its questions, with what `Agent.resume` needs; or with its part, within a call."""
         saved = SavedRun(
             run=self.id,
@@ -397,6 +416,7 @@ class RunLoop:
             chosen=self._chosen,
             failures=self._failures,
             nested=self.account.nested,
+            output={} if self._typed is None else self._typed.to_dict(),
             box=self.box.suspensions.saved(self.id),
             suspension=suspension,
         )
@@ -432,6 +452,8 @@ class RunLoop:
 
     async def _tool_list(self) -> ToolList:
         tool_list = await self.box.tool_list(run=self.id, deps=self.deps)
+        if self._typed is not None:
+            return self._typed.tools(tool_list)
         return tool_list if self.settings.completion_tool else without_completion(tool_list)
 
     async def _read(self, request: Request, streaming: StreamingTurn, tool_list: ToolList) -> Response:
@@ -466,16 +488,25 @@ class RunLoop:
                 self.box.emit(self.id, TurnStarted(turn=self.turns))
         return self.turns
 
-    def _answered(self, response: Response) -> Outcome:
+    async def _answered(self, response: Response) -> Outcome[Any] | None:
+        """What an answer without calls makes of the run; None where the model is asked again."""
         text = response.message.text
         if response.stop_reason in ("refusal", "filter"):
             return self._finished(Reason.REFUSED, text, f"the model stopped: {response.stop_reason}")
         if response.stop_reason == "length":
-            return self._finished(Reason.REFUSED, text, "the answer was cut off at the model's token limit")
+            return self._finished(Reason.REFUSED, text, CUT_OFF)
+        if self._typed is not None:
+            words = await self._typed.read_text(text)
+            if words is None:
+                return self._finished(Reason.ANSWERED, text)
+            if why := self._typed.gives_up():
+                return self._finished(Reason.INVALID_OUTPUT, text, why)
+            self._tell_news([words])
+            return None
         detail = "" if text else "the model answered with neither text nor calls"
         return self._finished(Reason.ANSWERED, text, detail)
 
-    async def _summarised(self) -> Outcome:
+    async def _summarised(self) -> Outcome[Any]:
         """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
         self.messages.append(Message.user(SUMMARY))
         self._write(self.messages[-1])
@@ -496,7 +527,7 @@ class RunLoop:
             for message in messages:
                 self._transcript.message(message)
 
-    def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome:
+    def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome[Any]:
         if self.outcome is None:
             account = self.account
             self._note_unwritten()
@@ -505,6 +536,8 @@ class RunLoop:
             self.outcome = Outcome(
                 reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
             )
+            if self._typed is not None:
+                self._typed.ends(self.outcome)
             if reason is not Reason.WAITING and account.outer is not None:
                 account.outer.nested.append(self.outcome)
                 if self._suspension is not None:  # the call may wait yet, and be run again

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, Generic, cast
 
-from toolcrib.messages import Message, Usage
+from toolcrib.agent.output_type import Out, Rung
+from toolcrib.errors import ToolcribError
+from toolcrib.messages import Message, TokenLogprob, Usage
 from toolcrib.question import Question
 
-__all__ = ["Budget", "Outcome", "Reason"]
+__all__ = ["NO_OUTPUT", "Budget", "NotFinished", "Outcome", "Reason"]
+
+NO_OUTPUT: Final[Any] = object()
 
 
 class Reason(StrEnum):
@@ -26,6 +30,7 @@ class Reason(StrEnum):
     FAILED = "failed"  # the caller's own code raised, and so does the run
     WAITING = "waiting"  # for a person's answers: `Agent.resume` goes on
     REFUSED = "refused"  # the model or its provider declined, or the answer was cut off
+    INVALID_OUTPUT = "invalid_output"  # no answer fitted the output type, also when it was asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,26 @@ class Budget:
         return ""
 
 
+class NotFinished(ToolcribError):
+    """A run ended before its task was done; `outcome` says why, and has the conversation."""
+
+    def __init__(self, outcome: Outcome[Any]) -> None:
+        words = f"the run ended with {outcome.reason.value}: {outcome.detail}"
+        super().__init__(words if outcome.detail else words.rstrip(": "))
+        self.outcome = outcome
+
+
 @dataclass(slots=True)
-class Outcome:
+class Outcome(Generic[Out]):
     """The outcome of a run. `messages` is the whole transcript: hand it to `run` again to go on.
 
     `nested` are the outcomes of the runs within its calls, in the order in which they ended; what they used is part
     of `usage`.
     `detail` says more about the reason; `text` is the final answer or summary. A run that waits has `questions`.
+
+    Of a typed run, `output` is the value, `attempts` counts the answers that were given for it, `rung` says how the
+    model was asked (see `Rung`), and `guarantee` what its server promised of the form: every output was validated
+    against its own type all the same. `logprobs` are those of the last answer, where they were asked for.
     """
 
     reason: Reason
@@ -83,9 +101,14 @@ class Outcome:
     turns: int
     run: str
     detail: str = ""
-    nested: list[Outcome] = field(default_factory=list)
+    nested: list[Outcome[Any]] = field(default_factory=list)
     questions: tuple[Question, ...] = ()
     saved: dict[str, Any] | None = field(default=None, repr=False)
+    attempts: int = 0
+    rung: Rung | None = None
+    guarantee: str = ""
+    logprobs: tuple[TokenLogprob, ...] = field(default=(), repr=False)
+    _value: Any = field(default=NO_OUTPUT, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """A run that waits, as plain JSON data with a format version; `Agent.resume` goes on from it in any process.
@@ -95,6 +118,21 @@ class Outcome:
         if self.saved is None:
             raise ValueError(f"the run does not wait for answers: it ended as {self.reason.value!r}")
         return self.saved
+
+    @property
+    def output(self) -> Out:
+        """The value of a typed run, and the text of any other. Raises NotFinished where the run ended without it."""
+        if self._value is not NO_OUTPUT:
+            value: Out = self._value
+            return value
+        if not self.finished or self.rung is not None:
+            raise NotFinished(self)
+        return cast("Out", self.text)
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is an output."""
+        return self._value is not NO_OUTPUT or (self.finished and self.rung is None)
 
     @property
     def finished(self) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from toolcrib.agent.loop import RunLoop
 from toolcrib.agent.outcome import Outcome
+from toolcrib.agent.output_type import Out
 from toolcrib.agent.saved_run import SavedRun
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.text_stream import text_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Run"]
 
 
-class Run:
+class Run(Generic[Out]):
     """One run of an agent: `await` it for its outcome, iterate over its events, `cancel` it."""
 
     def __init__(
@@ -37,11 +38,11 @@ class Run:
     ) -> None:
         self._loop = RunLoop(settings, task, messages, deps, transcript, within, saved)
         self.id, self.box, self.account = self._loop.id, self._loop.box, self._loop.account
-        self._task: asyncio.Task[Outcome] | None = None
+        self._task: asyncio.Task[Outcome[Out]] | None = None
         self._events: Subscription | None = None
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> Outcome[Out] | None:
         """How the run ended; None before."""
         return self._loop.outcome
 
@@ -60,7 +61,7 @@ class Run:
         """What the run used so far, with the runs within its calls."""
         return self._loop.usage
 
-    def __await__(self) -> Generator[Any, Any, Outcome]:
+    def __await__(self) -> Generator[Any, Any, Outcome[Out]]:
         return self._outcome_or_leave().__await__()
 
     def cancel(self) -> None:
@@ -82,7 +83,7 @@ class Run:
         self._ensure_task().add_done_callback(self._ended)
         self._events = self._listen()
 
-    def _ended(self, _: asyncio.Task[Outcome]) -> None:
+    def _ended(self, _: asyncio.Task[Outcome[Out]]) -> None:
         if self.outcome is None:
             self._loop.cancelled_before_start()
 
@@ -108,20 +109,20 @@ class Run:
         """
         return text_of(self, self.id)
 
-    def _ensure_task(self) -> asyncio.Task[Outcome]:
+    def _ensure_task(self) -> asyncio.Task[Outcome[Out]]:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(
                 self._loop.run(), name=f"toolcrib run {self.id}"
             )
         return self._task
 
-    async def _outcome_or_leave(self) -> Outcome:
+    async def _outcome_or_leave(self) -> Outcome[Out]:
         """The outcome. A tool whose run waits for answers is left, and runs again when they are there."""
         outcome = await self._outcome()
         await self._loop.leave_if_waiting(outcome)
         return outcome
 
-    async def _outcome(self) -> Outcome:
+    async def _outcome(self) -> Outcome[Out]:
         if self._task is not None and self._task.done() and not self._task.cancelled():
             return self._task.result()  # or what the caller's own code raised
         if self.outcome is not None:

@@ -45,7 +45,8 @@ class SavedRun:
     seconds: float
     chosen: bool
     failures: dict[str, int]
-    nested: list[Outcome] = field(default_factory=list)  # of the runs within its calls that have ended
+    nested: list[Outcome[Any]] = field(default_factory=list)  # of the runs within its calls that have ended
+    output: dict[str, Any] = field(default_factory=dict)  # how its typed answer is asked for
     box: dict[str, Any] = field(default_factory=dict)  # what its toolbox remembered, of the outermost run
     suspension: Suspension = field(default_factory=Suspension)
 
@@ -81,10 +82,11 @@ class SavedRun:
             bool(data["chosen"]),
             dict(data["failures"]),
             [_nested_outcome(item) for item in data.get("nested", ())],
+            dict(data.get("output", {})),
         )
 
     @classmethod
-    def resumed(cls, saved: Outcome | Mapping[str, Any], answers: Answers) -> SavedRun:
+    def resumed(cls, saved: Outcome[Any] | Mapping[str, Any], answers: Answers) -> SavedRun:
         """A saved run with answers to its questions. ValueError for what cannot be read, or for other answers."""
         data: Any = saved.to_json() if isinstance(saved, Outcome) else saved
         if isinstance(data, str | bytes):
@@ -149,7 +151,9 @@ def nested_before(suspension: Suspension, run: str, task: Message) -> tuple[Save
     )
 
 
-def nested_to_dict(task: Message, ended: Outcome | SavedRun, mask: Callable[[Any], Any]) -> dict[str, Any]:
+def nested_to_dict(
+    task: Message, ended: Outcome[Any] | SavedRun, mask: Callable[[Any], Any]
+) -> dict[str, Any]:
     """A run within a call that waits, or that ended in a call that may still wait."""
     data = ended.to_dict(mask) if isinstance(ended, SavedRun) else mask(_outcome_to_dict(ended))
     return {"task": mark_of(task), **data}
@@ -160,7 +164,7 @@ def mark_of(task: Message) -> str:
     return fingerprint("task", messages_to_json([task])["messages"])
 
 
-def _outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
+def _outcome_to_dict(outcome: Outcome[Any]) -> dict[str, Any]:
     return {
         "run": outcome.run,
         "reason": outcome.reason.value,
@@ -173,7 +177,7 @@ def _outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _nested_outcome(data: Mapping[str, Any]) -> Outcome:
+def _nested_outcome(data: Mapping[str, Any]) -> Outcome[Any]:
     messages = messages_from_json({"format": FORMAT, "messages": data["messages"]})
     usage, reason = Usage(**data["usage"]), Reason(data["reason"])
     nested = [_nested_outcome(item) for item in data.get("nested", ())]

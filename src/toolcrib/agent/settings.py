@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from toolcrib.models.model import Model
 from toolcrib.toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from toolcrib.agent.output_shape import CompletionTool
     from toolcrib.checkpoints import Checkpoints
 
 __all__ = ["AgentSettings", "Instructions"]
@@ -42,4 +43,9 @@ class AgentSettings:
     context: ClearOldResults | None
     checkpoints: Checkpoints | None
     suspends: bool  # a run ends at a question, and goes on by `Agent.resume`
+    stop: tuple[str, ...] = ()
+    logit_bias: Mapping[str, float] | None = None
+    logprobs: bool = False
+    top_logprobs: int | None = None
+    completion: CompletionTool | None = None  # what a typed run answers with; None for text
     agent: object = field(default_factory=object)  # the same in copies of the settings of one agent

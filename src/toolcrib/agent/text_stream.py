@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator
 
 from toolcrib.agent.completion import COMPLETION
-from toolcrib.agent.outcome import Outcome, Reason
-from toolcrib.errors import ToolcribError
+from toolcrib.agent.outcome import Reason
 from toolcrib.events import AnswerRestarted, ArgumentsDelta, Event, RunFinished, TextDelta, TurnStarted
 
-__all__ = ["NotFinished", "text_of"]
-
-
-class NotFinished(ToolcribError):
-    """A run ended before its task was done; `outcome` says why, and has the conversation."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(f"the run ended with {outcome.reason.value}: {outcome.detail}")
-        self.outcome = outcome
+__all__ = ["text_of"]
 
 
 async def text_of(events: AsyncIterable[Event], run: str) -> AsyncIterator[str]:

@@ -1,15 +1,36 @@
-"""The tools that a turn may call."""
+"""What a turn asks of the model, and the tools that it may call."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcrib.messages import ToolChoice
+from toolcrib.messages import Request, ToolChoice
 
 if TYPE_CHECKING:
+    from toolcrib.agent.settings import AgentSettings
+    from toolcrib.messages import Message
     from toolcrib.toolbox import ToolList
 
-__all__ = ["choice_of"]
+__all__ = ["choice_of", "request_of"]
+
+
+def request_of(
+    settings: AgentSettings, messages: list[Message], tool_list: ToolList, *, chosen: bool, may_call: bool
+) -> Request:
+    """The request of a turn; `chosen` says that a required tool was called before."""
+    choice = choice_of(settings.tool_choice, tool_list, chosen=chosen) if may_call else ToolChoice("none")
+    return Request(
+        messages=messages,
+        tools=tool_list.specs,
+        tool_choice=choice,
+        parallel_calls=settings.parallel_calls,
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
+        stop=settings.stop,
+        logit_bias=settings.logit_bias,
+        logprobs=settings.logprobs,
+        top_logprobs=settings.top_logprobs,
+    )
 
 
 def choice_of(choice: ToolChoice, tool_list: ToolList, *, chosen: bool) -> ToolChoice:

@@ -12,6 +12,7 @@ from toolcrib.credentials import without_credentials
 from toolcrib.errors import ErrorCode, FieldError
 from toolcrib.result import ToolResult
 
+MISFIT = "The answer does not fit what was asked for."
 MAX_FIELDS = 20  # failing fields that are told one by one
 MAX_NAME = 128  # characters of a name
 MAX_NAMES = 5  # suggestions for an unknown name
@@ -61,10 +62,10 @@ def tool_broken(name: str) -> ToolResult:
 
 
 def invalid_arguments(name: str, fields: tuple[FieldError, ...]) -> ToolResult:
-    """Every failing field with what was expected, what came and what is allowed."""
-    lines = [f'Invalid arguments for tool "{name}"; nothing was run.']
+    """Every failing field with what was expected, what came and what is allowed; without a name, of an answer."""
+    lines = [f'Invalid arguments for tool "{name}"; nothing was run.' if name else MISFIT]
     for field in fields[:MAX_FIELDS]:
-        line = f"- {field.path or 'arguments'}: expected {field.expected}"
+        line = f"- {field.path or ('arguments' if name else 'the answer')}: expected {field.expected}"
         if field.got:
             line += f", got {field.got}"
         if field.allowed and not field.expected.startswith("one of"):
@@ -73,11 +74,19 @@ def invalid_arguments(name: str, fields: tuple[FieldError, ...]) -> ToolResult:
         lines.append(line)
     if len(fields) > MAX_FIELDS:
         lines.append(f"- and {len(fields) - MAX_FIELDS} more")
-    lines.append("Correct these and call the tool again.")
+    lines.append(
+        "Correct these and call the tool again." if name else "Correct these and send the whole answer again."
+    )
     return ToolResult.of("\n".join(lines), code=ErrorCode.INVALID_ARGUMENTS)
 
 
 def unreadable_arguments(name: str, reason: str) -> ToolResult:
+    """Arguments of a call that are no JSON; without a name, an answer that is none."""
+    if not name:
+        words = (
+            f"{MISFIT} It could not be read: {reason.rstrip('.')}. Send it again as one complete JSON object."
+        )
+        return ToolResult.of(words, code=ErrorCode.INVALID_ARGUMENTS)
     return ToolResult.of(
         f'The arguments for tool "{name}" could not be read: {reason.rstrip(".")}. Nothing was run. '
         "Call the tool again with one complete JSON object.",

@@ -69,7 +69,7 @@ class Delegates:
         delegate = self._agents.value.get(name)
         if delegate is None:
             raise ToolError(f"There is no agent {name!r}. Available: {', '.join(self.names) or 'none'}.")
-        settings = replace(delegate.agent._settings, name=name)
+        settings = replace(delegate.agent._settings_for(None), name=name)
         return DelegatedRun(settings, task, within, seconds=seconds, max_depth=self._max_depth)
 
     # -- what a model is told

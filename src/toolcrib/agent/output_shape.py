@@ -1,0 +1,363 @@
+"""An OutputType compiled: attempt_completion in its shape, and the reading of answers that are text.
+
+The arguments of the call, and the text of an answer, are one JSON object. A type that is an object is that object;
+any other stands in its field `result`; of several alternatives, `result` says which one it is and has its value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import cleandoc, getdoc, isawaitable, iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
+
+from toolcrib.agent.completion import COMPLETION
+from toolcrib.call import CallKey
+from toolcrib.compiling.signature import Signature, read_signature
+from toolcrib.effect import Effect
+from toolcrib.errors import ToolDefinitionError, ToolError
+from toolcrib.facts import Facts, MaxOutput
+
+if TYPE_CHECKING:
+    from toolcrib.compiling.definition import Definition
+    from toolcrib.context import Context
+    from toolcrib.result import ToolResult
+
+__all__ = ["CompletionTool", "OutputShape", "WrongAnswer"]
+
+FINISH = "Finish the task: give the answer. Call it once, alone, when everything is done or nothing more can be done."
+WRAP = "result"  # the field of what is no object
+MAX_OUTPUT = MaxOutput(bytes=50_000_000, lines=10_000_000)  # an answer is not cut
+MAX_WORDS = 1_000  # characters of what a validator says
+
+
+class WrongAnswer(ToolError):
+    """An answer that does not fit; the message is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the user: an alternative that is called with its fields, or a validator."""
+
+    fn: Callable[..., Any]
+    call: Callable[[Any, Any, Any], Any]
+    wants_context: bool
+    is_async: bool
+
+
+class OutputWish(Protocol):
+    """What an OutputType says."""
+
+    types: tuple[Any, ...]
+    validators: tuple[Callable[..., Any], ...]
+    description: str
+    retries: int
+    retry_tokens: int | None
+    rung: Any
+
+
+class OutputShape:
+    """What the answers of a run have to be: `schema`, the object's JSON Schema, and `definition`, the tool's."""
+
+    def __init__(self, output: OutputWish) -> None:
+        self.output = output
+        self._wrapped = False
+        self._functions: dict[str, Function] = {}
+        self._tagged = len(output.types) > 1
+        self.plain_texts: tuple[str, ...] | None = None  # the texts that are answers without being JSON
+        self._matches: Any = None
+        self._validators = tuple(_validator(fn) for fn in output.validators)
+        try:
+            kind, doc = self._kind()
+            self.definition = self._compiled(kind, doc)
+        except ToolDefinitionError as problem:
+            words = str(problem).partition(f"tool {COMPLETION!r}: ")[2] or str(problem)
+            raise ToolDefinitionError(f"{output!r} cannot be the output of a run: {words}") from problem
+        self.schema: dict[str, Any] = self.definition.params.schema
+
+    @property
+    def needs_call(self) -> bool:
+        """Whether it can only be answered by a call: where functions of the user need a call to run in."""
+        return bool(self._functions) or any(validator.wants_context for validator in self._validators)
+
+    # -- compiling
+
+    def _kind(self) -> tuple[Any, str]:
+        """The params of the answer's object, and what its type says of itself."""
+        types = [self._known(given) for given in self.output.types]
+        if not self._tagged:
+            (given,) = types
+            if isinstance(given, Signature | Mapping) or _is_object(given):
+                return given, _doc(self.output.types[0])
+            self._wrapped = True
+            return _fields({WRAP: given}), _doc(self.output.types[0])
+        if any(isinstance(given, Mapping) for given in types):
+            raise ToolDefinitionError("a JSON Schema cannot be one of several alternatives")
+        self._wrapped = True
+        variants: list[Any] = []
+        for name, given, source in zip(self._names(), types, self.output.types, strict=True):
+            value = _of_signature(given) if isinstance(given, Signature) else given
+            kinds: Any = Literal[name]
+            variants.append(_fields({"kind": kinds, "value": value}, _doc(source)))
+        from pydantic import Field
+
+        several: Any = Union[tuple(variants)]  # noqa: UP007 - of a tuple
+        union: Any = typing.Annotated[several, Field(discriminator="kind")]
+        return _fields({WRAP: union}), ""
+
+    def _known(self, given: Any) -> Any:
+        """The type of one alternative: constraints as types, functions as their signature."""
+        given = getattr(given, "fn", given) if hasattr(given, "facts") else given
+        if isinstance(given, Mapping):
+            return self._schema(given)
+        if inspect.isroutine(given) or (callable(given) and type(given).__name__ in ("partial", "method")):
+            signature = read_signature(given, COMPLETION, None)
+            key = getattr(given, "__name__", "answer")
+            self._functions[key] = Function(
+                given, signature.caller(given), bool(signature.contexts), iscoroutinefunction(given)
+            )
+            return signature
+        return given
+
+    def _schema(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A JSON Schema of an object: another one stands in the field `result`."""
+        kind = raw.get("type")
+        if kind == "object" or (kind is None and ("properties" in raw or "$ref" in raw)):
+            return raw
+        self._wrapped = True
+        inner = {key: value for key, value in raw.items() if key not in ("$defs", "$schema", "definitions")}
+        shared = {key: raw[key] for key in ("$defs", "definitions") if key in raw}
+        outer = {"type": "object", "properties": {WRAP: inner}, "required": [WRAP]}
+        return {**outer, "additionalProperties": False, **shared}
+
+    def _names(self) -> list[str]:
+        """A name for each alternative, by which the model says which one it gives."""
+        names: list[str] = []
+        for number, given in enumerate(self.output.types, 1):
+            name = getattr(given, "__name__", "") if not typing.get_origin(given) else ""
+            names.append(name if name and name not in names else f"answer_{number}")
+        return names
+
+    def _compiled(self, kind: Any, doc: str) -> Definition:
+        from toolcrib.compiling.compile import compile_class
+        from toolcrib.compiling.definition import Definition
+        from toolcrib.compiling.signature_params import signature_params
+
+        needs_async = bool(self._functions or self._validators)
+        effects = [given.facts.effect for given in self.output.types if hasattr(given, "facts")]
+        said = self.output.description or doc
+        facts = Facts(
+            COMPLETION, max(effects, default=Effect.READ), frozenset(),
+            description=f"{FINISH}\n\n{said}" if said else FINISH,
+            open_world=False, idempotent=True, inline=True, max_output=MAX_OUTPUT,
+        )  # fmt: skip
+        execute = CompletionTool.execute if needs_async else CompletionTool.execute_inline
+        if isinstance(kind, Signature):
+            params = signature_params(kind, COMPLETION)
+        else:
+            params = compile_class(facts, execute=execute, kind=kind, returns=str, doc="", hooks=()).params
+        if needs_async:
+            return Definition(facts, facts.description, params, _execute, "async", {}, str, True)
+        return Definition(facts, facts.description, params, _execute_inline, "inline", {}, str, True)
+
+    # -- reading
+
+    def read_text(self, text: str) -> Any:
+        """The value of an answer that is text. Raises WrongAnswer, with words for the model, where it does not fit."""
+        from toolcrib.toolbox.decode import decode
+
+        decoded = decode("", text, self.definition, None)
+        if not isinstance(decoded, tuple):
+            for other in self._other_readings(text):
+                again = decode("", other, self.definition, None)
+                if isinstance(again, tuple):
+                    return self.checked(again[0])
+            raise WrongAnswer(decoded.text)
+        return self.checked(decoded[0])
+
+    def _other_readings(self, text: str) -> list[dict[str, Any]]:
+        """The field `result` alone, and the bare text of a choice, as models write them all the same."""
+        if not self._wrapped or self._tagged:
+            return []
+        from toolcrib.json_text.lenient_grammar import Unreadable
+        from toolcrib.json_text.lenient_reader import read_json
+
+        readings: list[Any] = []
+        try:
+            readings.append(read_json(text).value)
+        except Unreadable:
+            pass
+        if self.plain_texts is not None or self._matches is not None:
+            readings.append(text.strip())
+        return [{WRAP: value} for value in readings]
+
+    def value_of(self, params: Any) -> tuple[str, Any]:
+        """The alternative that was given, "" where there is one, and its value."""
+        value = params[WRAP] if self._wrapped else params
+        if self._tagged:
+            return value["kind"], value["value"]
+        return next(iter(self._functions), ""), value
+
+    def checked(self, params: Any) -> Any:
+        """The value of params, where no validator is asked. Raises WrongAnswer for a text that does not match."""
+        value = self.value_of(params)[1]
+        if self._matches is not None and (why := self._matches(value)):
+            raise WrongAnswer(
+                f"The answer does not fit what was asked for: {why}. Send the whole answer again."
+            )
+        return value
+
+    async def finished(self, params: Any, ctx: Context[Any] | None) -> Any:
+        """The output: what the function gives that is called with the value, after the validators."""
+        self.checked(params)
+        name, value = self.value_of(params)
+        function = self._functions.get(name)
+        if function is not None:
+            value = await _called(function, value, ctx)
+        return await self.validated(value, ctx)
+
+    async def validated(self, value: Any, ctx: Context[Any] | None) -> Any:
+        """The value as the validators leave it. WrongAnswer where one of them refuses it."""
+        for validator in self._validators:
+            try:
+                given = validator.call(value, None, ctx)
+                if isawaitable(given):
+                    given = await given
+            except ToolError as refusal:
+                raise WrongAnswer(refusal.message) from refusal
+            except ValueError as problem:
+                raise WrongAnswer(f"The answer was refused: {self._words(problem)}") from problem
+            value = value if given is None else given
+        return value
+
+    def _words(self, problem: ValueError) -> str:
+        from pydantic_core import ValidationError
+
+        if isinstance(problem, ValidationError):  # its own text has names of Python
+            errors = (f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in problem.errors())
+            return "; ".join(errors)[:MAX_WORDS]
+        return " ".join(str(problem).split())[:MAX_WORDS] or "it is not valid"
+
+
+class CompletionTool:
+    """attempt_completion for the runs of one OutputShape. It keeps the output of each call until the run takes it."""
+
+    aclose = None
+
+    def __init__(self, shape: OutputShape) -> None:
+        self.shape = shape
+        self.facts = shape.definition.facts
+        self.outputs: dict[CallKey, Any] = {}
+
+    def definition(self) -> Definition:
+        """The compiled tool."""
+        return self.shape.definition
+
+    async def execute(self, params: Any, ctx: Context[Any]) -> ToolResult:
+        """Call the user's functions with the answer. Raises ToolError with words for the model where they refuse it."""
+        value = self.outputs[ctx.key] = await self.shape.finished(params, ctx)
+        return _result(value)
+
+    def execute_inline(self, params: Any, ctx: Context[Any]) -> ToolResult:
+        """Take the answer as it is."""
+        value = self.outputs[ctx.key] = self.shape.checked(params)
+        return _result(value)
+
+
+def _execute(tool: Any, params: Any, ctx: Any) -> Any:
+    return tool.execute(params, ctx)
+
+
+def _execute_inline(tool: Any, params: Any, ctx: Any) -> Any:
+    return tool.execute_inline(params, ctx)
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON text, for transcripts and outer models."""
+    from pydantic_core import to_json
+
+    return to_json(value, inf_nan_mode="constants", serialize_unknown=True).decode()
+
+
+def _result(value: Any) -> ToolResult:
+    from toolcrib.result import ToolResult
+
+    return ToolResult.of(json_text(value))
+
+
+def _validator(fn: Callable[..., Any]) -> Function:
+    """A validator: of the value alone, or of the value and the context, which its annotation or its place says."""
+    try:
+        given = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):  # a built-in one
+        return Function(fn, lambda value, _, __: fn(value), False, iscoroutinefunction(fn))
+    needed = [
+        parameter
+        for parameter in given
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) not in (1, 2):
+        raise TypeError(f"a validator takes the value, or the value and a Context; got {fn!r}")
+    if len(needed) == 2:
+        return Function(fn, lambda value, _, ctx: fn(value, ctx), True, iscoroutinefunction(fn))
+    return Function(fn, lambda value, _, __: fn(value), False, iscoroutinefunction(fn))
+
+
+async def _called(function: Function, values: Any, ctx: Any) -> Any:
+    """What a function of the user gives for the fields of an answer; a sync one runs on a thread."""
+    if function.is_async:
+        return await function.call(None, values, ctx)
+    made = await asyncio.to_thread(function.call, None, values, ctx)
+    return await made if isawaitable(made) else made
+
+
+def _is_object(kind: Any) -> bool:
+    """Whether a type has named fields: a model (but no RootModel), a dataclass or a TypedDict, also of a generic."""
+    origin = typing.get_origin(kind) or kind
+    if not isinstance(origin, type):
+        return False
+    if hasattr(origin, "model_fields"):
+        return not getattr(origin, "__pydantic_root_model__", False)
+    return dataclasses.is_dataclass(origin) or hasattr(origin, "__total__")
+
+
+def _fields(fields: dict[str, Any], doc: str = "") -> Any:
+    """A TypedDict of these fields, which takes no others."""
+    import typing_extensions
+
+    build: Any = typing_extensions.TypedDict
+    made = build("Answer", fields)
+    made.__pydantic_config__ = {"extra": "forbid"}
+    made.__doc__ = doc or None
+    return made
+
+
+def _of_signature(signature: Signature) -> Any:
+    import typing_extensions
+
+    return _fields(
+        {
+            parameter.name: parameter.hint
+            if parameter.required
+            else typing_extensions.NotRequired[parameter.hint]
+            for parameter in signature.parameters
+        }
+    )
+
+
+def _doc(given: Any) -> str:
+    """What the author says of a type or function; "" for what Python writes itself."""
+    fn = getattr(given, "fn", None) if hasattr(given, "facts") else None
+    given = fn or given
+    own = inspect.isroutine(given) or (isinstance(given, type) and given.__module__ not in ("builtins",))
+    text = (given.__doc__ if isinstance(given, type) else getdoc(given)) if own else ""
+    if not text or (isinstance(given, type) and text.startswith(f"{given.__name__}(")):
+        return ""
+    from toolcrib.compiling.docstring import parse_docstring
+
+    return parse_docstring(cleandoc(text))[0]

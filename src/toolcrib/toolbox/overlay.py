@@ -1,0 +1,37 @@
+"""A toolbox with a built-in tool in another form, for the runs that need it; all else is shared."""
+
+from __future__ import annotations
+
+import copy
+from collections import ChainMap
+from typing import Any, TypeVar
+
+from toolcrib.toolbox.registry import Entry, Registry
+from toolcrib.toolbox.threads import Portal
+
+__all__ = ["with_builtin"]
+
+Box = TypeVar("Box", bound=Any)
+
+
+class OverlaidRegistry(Registry):
+    """A registry in which one built-in tool is another; what is added to the registry below is here too."""
+
+    def __init__(self, below: Registry, name: str, tool: Any) -> None:
+        self.__dict__.update(below.__dict__)
+        self._below = below
+        own = {name: Entry(name, tool, below.grace)}
+        self._builtin: Any = ChainMap(own, below._builtin)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        return self._below.version
+
+
+def with_builtin(box: Box, name: str, tool: Any) -> Box:
+    """The box with this tool under the name of a built-in one. It decides by the policy that the box has now."""
+    made = copy.copy(box)
+    made._portal = Portal()
+    made.registry = OverlaidRegistry(box.registry, name, tool)
+    made._compose_path(box.policy)
+    return made

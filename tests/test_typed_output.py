@@ -1,0 +1,318 @@
+"""Typed answers of an agent: any type, wrong answers told back, bounded, beside tools, approvals and suspension."""
+
+import asyncio
+import enum
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from tests.cases import each as each_of
+from toolcrib import Agent, Context, Effect, ToolDefinitionError, ToolError, tool
+from toolcrib.agent import NotFinished, OutputType, Reason
+from toolcrib.codecs.codec import ModelError
+from toolcrib.messages import Request, Usage
+from toolcrib.models import Scripted
+
+
+def each(names: str, **cases: Any) -> Any:
+    """Named cases of one test."""
+    return each_of(names, list(cases.values()), list(cases))
+
+
+class Line(BaseModel):
+    text: str
+    amount: float
+
+
+class Invoice(BaseModel):
+    """An invoice as it was sent."""
+
+    number: str
+    total: float
+    lines: list[Line] = []
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Plan(TypedDict):
+    steps: list[str]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@tool(effect=Effect.READ, secrets=())
+def look(path: str) -> str:
+    """Look at a file."""
+    return f"{path} says 12.50"
+
+
+async def book(city: str, nights: int = 1) -> str:
+    """Book a hotel.
+
+    Args:
+        city: Where.
+    """
+    return f"{nights} in {city}"
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    return {"calls": [{"name": "attempt_completion", "arguments": fields}]}
+
+
+def run(model: Any, output: Any, **options: Any) -> Any:
+    return asyncio.run(Agent(model, output=output, **options).run("go"))
+
+
+SCHEMA = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}
+
+
+@each(
+    "output, fields, value",
+    a_model=(Invoice, {"number": "7", "total": 1.5}, Invoice(number="7", total=1.5)),
+    a_dataclass=(Point, {"x": 1}, Point(1)),
+    a_typed_dict=(Plan, {"steps": ["a"]}, {"steps": ["a"]}),
+    a_number=(int, {"result": 3}, 3),
+    a_list=(list[Line], {"result": [{"text": "a", "amount": 1}]}, [Line(text="a", amount=1)]),
+    a_literal=(Literal["yes", "no"], {"result": "no"}, "no"),
+    an_enum=(Colour, {"result": "blue"}, Colour.BLUE),
+    a_union=(Line | Point, {"result": {"x": 2}}, Point(2)),
+    nothing=(Line | None, {}, None),
+    a_map=(dict[str, int], {"result": {"a": 1}}, {"a": 1}),
+    alternatives=(
+        [Line, Point], {"result": {"kind": "Point", "value": {"x": 2}}}, Point(2)
+    ),
+    a_function=(OutputType(book), {"city": "Rome"}, "1 in Rome"),
+    a_function_beside_a_type=(
+        OutputType(book, Line), {"result": {"kind": "book", "value": {"city": "Rome", "nights": 2}}}, "2 in Rome"
+    ),
+    a_sync_function=(OutputType(lambda: 3), {}, 3),
+    an_object_schema=({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": 1}, {"a": 1}),
+    another_schema=(SCHEMA, {"result": [1, 2]}, [1, 2]),
+)  # fmt: skip
+def test_any_type_is_an_output(output: Any, fields: dict[str, Any], value: Any) -> None:
+    outcome = run(Scripted([answer(**fields)]), output)
+    assert (outcome.reason, outcome.output, outcome.attempts, outcome.rung) == (
+        Reason.COMPLETED,
+        value,
+        1,
+        "tool",
+    )
+
+
+@each(
+    "output, text, value",
+    a_fence=(Invoice, 'Here:\n```json\n{"number": "7", "total": 2,}\n```', Invoice(number="7", total=2)),
+    no_wrapper=(list[int], "[1, 2]", [1, 2]),
+    a_bare_number=(int, "5", 5),
+)
+def test_text_that_fits_is_an_answer_too(output: Any, text: str, value: Any) -> None:
+    assert run(Scripted([text]), output).output == value
+
+
+def test_a_wrong_answer_is_told_back_field_by_field() -> None:
+    model = Scripted([answer(total="much"), answer(number="7", total=12.5)])
+    outcome = run(model, Invoice)
+    told = outcome.messages[2].results[0].text
+    assert told.splitlines()[1:3] == [
+        "- number: expected string, got nothing",
+        '- total: expected number, got string "much"',
+    ]
+    assert (outcome.output.total, outcome.attempts) == (12.5, 2)
+
+
+def test_wrong_text_is_told_back_in_the_same_words() -> None:
+    requests: list[Request] = []
+
+    def script(request: Request) -> str:
+        requests.append(request)
+        return '{"number": 7}' if len(requests) == 1 else '{"number": "7", "total": 1}'
+
+    outcome = run(Scripted(script), OutputType(Invoice, rung="text"))
+    assert outcome.output == Invoice(number="7", total=1)
+    assert outcome.rung == "text"
+    assert '"total"' in requests[0].messages[0].text  # the schema stands in the instructions, for all to see
+    assert not requests[0].tools
+    assert outcome.messages[0].role == "system"
+    words = outcome.messages[-2].text.splitlines()
+    assert words[0] == "The answer does not fit what was asked for."
+    assert "- total: expected number, got nothing" in words
+
+
+@each(
+    "output, attempts",
+    as_often_as_told=(OutputType(int, retries=1), 2),
+    never=(OutputType(int, retries=0), 1),
+    by_default=(OutputType(int), 3),
+)
+def test_wrong_answers_are_sent_back_only_so_often(output: Any, attempts: int) -> None:
+    outcome = run(Scripted([answer(result="x")] * 9), output)
+    assert (outcome.reason, outcome.attempts, outcome.turns) == (Reason.INVALID_OUTPUT, attempts, attempts)
+    assert "result: expected integer" in outcome.detail
+    assert not outcome.has_output
+    with pytest.raises(NotFinished, match="invalid_output"):
+        outcome.output  # noqa: B018
+
+
+def test_answers_that_are_asked_again_have_tokens_of_their_own() -> None:
+    turn = {**answer(result="x"), "usage": Usage(80, 20)}
+    outcome = run(Scripted([turn] * 9), OutputType(int, retries=9, retry_tokens=150))
+    assert (outcome.reason, outcome.turns) == (Reason.INVALID_OUTPUT, 3)
+    assert "200 of 150 tokens" in outcome.detail
+    assert outcome.usage.total_tokens == 300  # all attempts count
+
+
+@each(
+    "turn",
+    cut_off_text={"text": '{"result": 1', "stop_reason": "length"},
+    a_call_that_was_cut_off={
+        "calls": [{"name": "attempt_completion", "arguments": '{"resu'}], "stop_reason": "length"
+    },
+    a_refusal={"text": "I cannot help with that.", "stop_reason": "refusal"},
+)  # fmt: skip
+def test_what_a_model_cannot_mend_is_not_asked_again(turn: dict[str, Any]) -> None:
+    outcome = run(Scripted([turn, answer(result=1)]), int)
+    assert (outcome.reason, outcome.turns, outcome.has_output) == (Reason.REFUSED, 1, False)
+
+
+async def never_negative(invoice: Invoice) -> None:
+    await asyncio.sleep(0)
+    if invoice.total < 0:
+        raise ToolError("The total is never negative. Look again.")
+
+
+def known(invoice: Invoice, ctx: Context[set[str]]) -> Invoice:
+    if invoice.number not in ctx.deps:
+        raise ValueError(f"there is no invoice {invoice.number}")
+    return invoice.model_copy(update={"total": round(invoice.total)})
+
+
+def test_validators_refuse_in_their_own_words_and_may_change_the_value() -> None:
+    turns = [answer(number="7", total=-1), answer(number="8", total=1), answer(number="7", total=1.2)]
+    output = OutputType(Invoice, validators=[never_negative, known], retries=3)
+    outcome = run(Scripted(turns), output, deps={"7"})
+    told = [message.results[0].text for message in outcome.messages if message.role == "tool"]
+    assert told[:2] == [
+        "The total is never negative. Look again.",
+        "The answer was refused: there is no invoice 8",
+    ]
+    assert outcome.output == Invoice(number="7", total=1)
+
+
+def test_a_validator_names_no_python_type_to_the_model() -> None:
+    def as_point(fields: dict[str, Any]) -> Any:
+        try:
+            return Line.model_validate(fields)
+        except ValidationError as problem:
+            raise problem
+
+    output: OutputType[Any] = OutputType({"type": "object"}, validators=[as_point])
+    outcome = run(Scripted([answer(text="a"), answer(text="a", amount=2)]), output)
+    assert outcome.messages[2].results[0].text == "The answer was refused: amount: Field required"
+    assert outcome.output == Line(text="a", amount=2)
+
+
+def test_it_works_beside_tools_and_for_one_run_alone() -> None:
+    turns = [{"calls": [{"name": "look", "arguments": {"path": "a"}}]}, answer(result=12)]
+    agent = Agent(Scripted([*turns, "It says 12.50.", answer(x=1)]), [look])
+
+    async def both() -> tuple[int, str, Point]:
+        typed = await agent.run("How much?", output=int)
+        plain = await agent.run("What does it say?", messages=typed.messages)
+        point = await agent.run("Where?", output=Point, messages=plain.messages)
+        return typed.output, plain.output, point.output
+
+    assert asyncio.run(both()) == (12, "It says 12.50.", Point(1))
+
+
+def test_the_answer_has_to_come_by_call_where_other_tools_are_called_too() -> None:
+    requests: list[Request] = []
+    last: list[str] = []
+
+    def script(request: Request) -> Any:
+        requests.append(request)
+        last.append(request.messages[-1].text)
+        return "I am done." if len(requests) == 1 else answer(result=1)
+
+    assert run(Scripted(script), int, tools=[look]).output == 1
+    assert [request.tool_choice.mode for request in requests] == ["required", "required"]
+    assert "attempt_completion" in last[1]
+
+
+def test_a_server_that_refuses_one_way_is_asked_another_way_and_that_is_remembered() -> None:
+    modes: list[str] = []
+
+    class Refusing(Scripted):
+        async def stream(self, request: Request) -> Any:
+            modes.append(request.tool_choice.mode)
+            if request.tool_choice.mode == "required":
+                raise ModelError("tool_choice: forced tools are not allowed with thinking", status=400)
+            async for chunk in super().stream(request):
+                yield chunk
+
+    agent = Agent(Refusing([answer(result=1), answer(result=2)]), output=int)
+    assert [agent.run_sync("go").output, agent.run_sync("go").output] == [1, 2]
+    assert modes == ["required", "auto", "auto"]
+
+
+def test_an_error_about_something_else_ends_the_run() -> None:
+    class Broken(Scripted):
+        async def stream(self, request: Request) -> Any:
+            raise ModelError("the model does not exist", status=400)
+            yield
+
+    assert run(Broken([]), int).reason is Reason.MODEL_ERROR
+
+
+def test_a_typed_run_waits_for_a_person_and_goes_on_in_another_process() -> None:
+    @tool(effect=Effect.WRITE, secrets=())
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    first = Agent(
+        Scripted(
+            [answer(result="x"), {"calls": [{"name": "pay", "arguments": {"amount": 3}}]}], name="model"
+        ),
+        [pay],
+        output=int,
+        on_question="suspend",
+    )
+    waiting = asyncio.run(first.run("go"))
+    assert (waiting.reason, waiting.has_output) == (Reason.WAITING, False)
+    saved = waiting.to_json()
+    second = Agent(Scripted([answer(result=3)]), [pay], output=int, on_question="suspend")
+    outcome = second.resume_sync(saved, {waiting.questions[0].id: True})
+    assert (outcome.output, outcome.attempts) == (3, 2)  # the wrong one came before the process ended
+
+
+@each(
+    "make",
+    no_type=lambda: OutputType(),
+    wrong_bound=lambda: OutputType(int, retries=-1),
+    a_rung_that_is_none=lambda: OutputType(int, rung="nativ"),  # type: ignore[call-overload]
+    no_schema=lambda: Agent(Scripted([]), output=OutputType(asyncio.Event)),
+    not_a_validator=lambda: OutputType(int, validators=[3]),  # type: ignore[list-item]
+)
+def test_what_cannot_be_an_output_is_refused_at_once(make: Any) -> None:
+    with pytest.raises(TypeError):
+        make()
+
+
+def test_a_tool_of_ones_own_cannot_have_the_name_of_the_answer() -> None:
+    @tool(effect=Effect.READ, secrets=(), name="attempt_completion")
+    def own(text: str) -> str:
+        """End."""
+        return text
+
+    with pytest.raises(TypeError, match="attempt_completion"):
+        Agent(Scripted([]), [own], output=int)
+    assert issubclass(ToolDefinitionError, TypeError)

@@ -1,5 +1,37 @@
-"""The Model Context Protocol: the parts that need no connection."""
+"""The Model Context Protocol: the tools of servers as ours, and our tools served to others.
 
-from toolcrib.mcp.elicitation import answer_to, elicitation, elicited
+Importing this package does not import the protocol's SDK, which is the extra `mcp`.
+"""
 
-__all__ = ["answer_to", "elicitation", "elicited"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolcrib.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
+    from toolcrib.mcp.client.toolset import McpToolset
+    from toolcrib.mcp.config import McpServer
+    from toolcrib.mcp.elicitation import answer_to, elicitation, elicited
+
+__all__ = [
+    "McpServer",
+    "McpToolset",
+    "ServerHandle",
+    "ServerState",
+    "ServerStatus",
+    "answer_to",
+    "elicitation",
+    "elicited",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "client.server": ("ServerHandle", "ServerState", "ServerStatus"),
+        "client.toolset": ("McpToolset",),
+        "config": ("McpServer",),
+        "elicitation": ("answer_to", "elicitation", "elicited"),
+    },
+)

@@ -49,10 +49,11 @@ class RemoteConnection(Protocol):
         input_responses: Mapping[str, Any] | None = None,
         request_state: str | None = None,
     ) -> Any:
-        """Send one `tools/call` and give what the SDK read of its result, also where that is not the end.
+        """Send one `tools/call` and give its result, also where that is not the end.
 
-        That is a `CallToolResult`, an `InputRequiredResult` (`allow_input_required=True`), or the result of an
-        extension (`allow_claimed=True`). A cancelled call is cancelled on the server. Without `timeout` it waits.
+        A complete result is JSON data in the form of the wire, as the server wrote it. An `InputRequiredResult` and the
+        result of an extension are the SDK's models. A cancelled call is cancelled on the server. Without `timeout` it
+        waits.
 
         Raises:
             mcp.MCPError: The server answered with an error.

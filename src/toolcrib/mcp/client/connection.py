@@ -1,0 +1,422 @@
+"""One connection to a server: a task that owns it, and requests that any task may send.
+
+The SDK's objects must be entered and left by one task, so a task of its own does both. Requests go straight to the
+SDK's dispatcher, as JSON data: what is odd in an answer then costs nothing but itself, where the SDK's session would
+raise. The session does the handshake and answers what the server asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import Any, Protocol
+
+from toolcrib.event_loops import in_loop
+from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable, leaf_of
+from toolcrib.mcp.client.seams import OnProgress
+
+__all__ = ["Connection", "Link"]
+
+CLOSE = 8.0  # seconds that closing may take before it is cut off
+PAGES = 100  # of one list
+HEADER_MISMATCH = -32020  # code of an error: the headers do not repeat the arguments as the schema wants
+CLOSED = -32000  # the SDK's code of an error that says that the connection was closed
+
+
+class Link(Protocol):
+    """How a server is reached: as a child process, over HTTP, or in this process."""
+
+    @property
+    def pid(self) -> int:
+        """The process id of a local server; 0 for others."""
+        ...
+
+    def streams(self) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+        """The streams of the SDK's messages from the server and to it."""
+        ...
+
+    def explanation(self) -> str:
+        """What is known of why it failed: the end of stderr, an HTTP status. "" if nothing is."""
+        ...
+
+
+class Connection:
+    """An open connection. Made by `Connection.open`; requests may be sent from any task, of any loop.
+
+    `protocol` is the revision that was agreed on. `info` is what the server says of itself: `serverInfo`,
+    `capabilities` and `instructions`, as JSON data. `closed` is done when the connection has ended, by whoever.
+    """
+
+    def __init__(self, name: str, link: Link, options: Mapping[str, Any], notified: Notified | None) -> None:
+        self.name = name
+        self.link = link
+        self.protocol = ""
+        self.modern = False
+        self.info: dict[str, Any] = {}
+        self.problem = ""  # why it ended, for a person; "" if we closed it
+        self.session: Any = None
+        self.schemas: Mapping[str, Mapping[str, Any]] = {}  # the input schemas of the tools, by their names
+        self.relist: Callable[[], Awaitable[None]] | None = None  # lists the tools anew
+        self.loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self.loop.create_future()
+        self._options = options
+        self._notified = notified
+        self._wire: Any = None
+        self._closing = asyncio.Event()
+        self._opened: asyncio.Future[None] = self.loop.create_future()
+        self._owner: asyncio.Task[None] | None = None
+        self._claims: dict[str, Any] = {}
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        link: Link,
+        *,
+        era: str = "",
+        timeout: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        notified: Notified | None = None,
+    ) -> Connection:
+        """Connect to a server and agree on a revision of the protocol.
+
+        Args:
+            name: The server's configured name, for messages.
+            link: How it is reached.
+            era: "legacy" where it is known that the server does not take `server/discover`.
+            timeout: Seconds until it must be ready.
+            options: Those of `RequestHandlers.client_options`.
+            notified: Is told every notification of the server: its method and params.
+
+        Raises ServerUnavailable with the reason. What was started is ended again then.
+        """
+        connection = cls(name, link, options or {}, notified)
+        connection._owner = asyncio.ensure_future(connection._own(era))
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.shield(connection._opened)
+        except TimeoutError:
+            await connection.close()
+            why = f"it was not ready after {timeout:g} s"
+            raise ServerUnavailable(connection._explained(why)) from None
+        except asyncio.CancelledError:
+            await connection.close()
+            raise
+        except Exception as problem:
+            await connection.close()
+            leaf = leaf_of(problem)
+            broke_off = isinstance(leaf, ConnectionError) or getattr(leaf, "code", 0) == CLOSED
+            why = "it ended while it was starting" if broke_off else _words(leaf)
+            raise ServerUnavailable(connection._explained(why), broke_off=broke_off) from problem
+        return connection
+
+    # -- requests
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        on_progress: OnProgress | None = None,
+        timeout: float | None = None,
+        input_responses: Mapping[str, Any] | None = None,
+        request_state: str | None = None,
+    ) -> Any:
+        """Send one `tools/call`. See `RemoteConnection.call_tool` in `seams.py`."""
+        params: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        if input_responses is not None:
+            params["inputResponses"] = _as_json(input_responses)
+        if request_state is not None:
+            params["requestState"] = request_state
+        send = partial(
+            self.request, "tools/call", params, meta=meta, on_progress=on_progress, timeout=timeout
+        )
+        try:
+            result = await send(headers={**self._param_headers(name, arguments), **(headers or {})})
+        except Exception as problem:
+            # The server wants other headers than the tool's schema said, and has refused the call.
+            if getattr(problem, "code", 0) != HEADER_MISMATCH or self.relist is None:
+                raise
+            await self.relist()
+            result = await send(headers={**self._param_headers(name, arguments), **(headers or {})})
+        kind = result.get("resultType", "complete")
+        if kind == "input_required":
+            from mcp_types import InputRequiredResult
+
+            return self._read(InputRequiredResult, result)
+        claim = self._claims.get(kind) if isinstance(kind, str) and self.modern else None
+        return result if claim is None else self._read(claim.model, result)
+
+    def _param_headers(self, name: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+        """The headers that repeat arguments, where the tool's schema asks for that (`x-mcp-header`)."""
+        schema = self.schemas.get(name)
+        if not self.modern or schema is None:
+            return {}
+        from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
+
+        return mcp_param_headers(x_mcp_header_map(schema), arguments)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        on_progress: OnProgress | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """Send any request, and give its result as JSON data.
+
+        Args:
+            method: The method, such as "resources/read".
+            params: Its params, without `_meta`.
+            meta: For `_meta`, beside what the protocol puts there.
+            headers: HTTP headers of this request alone; a local server is not told them.
+            on_progress: Awaited with the progress, the total and a message, in the loop of the caller.
+            timeout: Seconds to wait, then the server is told to stop. None: for ever.
+
+        Raises:
+            mcp.MCPError: The server answered with an error, or not in time (code -32001).
+            ConnectionLost: The connection broke after the request was sent.
+            ServerUnavailable: Nothing was sent.
+        """
+        here = asyncio.get_running_loop()
+        if here is not self.loop:
+            if self.loop.is_closed():
+                raise ServerUnavailable(f"MCP server {self.name!r}: its event loop has ended")
+            if on_progress is not None:
+                on_progress = _told_in(here, on_progress)
+            work = self._request(method, params, meta, headers, on_progress, timeout)
+            return await in_loop(self.loop, work)
+        return await self._request(method, params, meta, headers, on_progress, timeout)
+
+    async def _request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        meta: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None,
+        on_progress: OnProgress | None,
+        timeout: float | None,
+    ) -> dict[str, Any]:
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        from toolcrib.mcp.client.http import NOT_SENT, STATUS
+
+        if not self.alive:
+            await self.settled()
+            raise ServerUnavailable(self._explained("the connection has ended"))
+        data = dict(params or {})
+        if meta:
+            data["_meta"] = dict(meta)
+        options: dict[str, Any] = {"headers": dict(headers or {})}
+        if timeout is not None:
+            options["timeout"] = timeout
+        if on_progress is not None:
+            options["on_progress"] = on_progress
+        if self.modern:
+            self._wire.stamp(self.protocol, method, data, options)
+        try:
+            answer: Any = await self._wire.send_raw_request(method, data, options)
+        except MCPError as problem:
+            told = problem.data if isinstance(problem.data, Mapping) else {}
+            if told.get(NOT_SENT) is True:
+                raise ServerUnavailable(self._explained(problem.message)) from problem
+            if told.get(STATUS) == 404 and not self.modern:
+                await self.close()
+                raise ServerUnavailable(f"MCP server {self.name!r} has ended the session") from problem
+            if problem.code == CONNECTION_CLOSED:
+                await self.settled()  # how the process ended is known then
+                raise ConnectionLost(self._explained("the connection ended")) from problem
+            raise
+        if not isinstance(answer, dict):
+            raise MCPError(-32603, "the server's answer is no object")
+        return answer
+
+    async def listed(self, method: str, key: str) -> tuple[list[Any], dict[str, Any], list[str]]:
+        """All pages of a list: its items, the first page's other fields, and problems, a sentence each.
+
+        A list that does not end, or that repeats a cursor, is cut.
+        """
+        items: list[Any] = []
+        first: dict[str, Any] = {}
+        seen: set[str] = set()
+        cursor: str | None = None
+        for page in range(PAGES):
+            result = await self.request(
+                method, {"cursor": cursor} if cursor is not None else None, timeout=60
+            )
+            found = result.pop(key, None)
+            if page == 0:
+                first = result
+            if not isinstance(found, list):
+                return items, first, [f"the answer to {method} has no list of {key}"]
+            items += found
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor:
+                return items, first, []
+            if cursor in seen:
+                return items, first, [f"the pages of {method} repeat; {len(items)} items were read"]
+            seen.add(cursor)
+        return items, first, [f"{method} has more than {PAGES} pages; {len(items)} items were read"]
+
+    def _read(self, model: Any, result: dict[str, Any]) -> Any:
+        from mcp import MCPError
+
+        try:
+            return model.model_validate(result, by_name=False)
+        except ValueError as problem:
+            raise MCPError(
+                -32603, f"the server's answer does not follow the protocol: {problem}"
+            ) from problem
+
+    # -- life
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests can be sent."""
+        return self._opened.done() and not (
+            self._closing.is_set() or self._wire.ended.is_set() or self.closed.done() or self.loop.is_closed()
+        )
+
+    async def settled(self) -> None:
+        """Wait until a connection that has ended is left, with all its processes; for a bounded time."""
+        if not self.closed.done() and not self.loop.is_closed():
+            await in_loop(self.loop, _waited(self.closed, CLOSE))
+
+    async def close(self) -> None:
+        """End the connection, and with it a local server's processes. Takes a bounded time, and raises nothing."""
+        if self.loop.is_closed():
+            return
+        if asyncio.get_running_loop() is not self.loop:
+            await in_loop(self.loop, self._close())
+            return
+        await self._close()
+
+    async def _close(self) -> None:
+        self._closing.set()
+        owner = self._owner
+        if owner is None or owner is asyncio.current_task():
+            return
+        for _ in range(2):
+            done, _pending = await asyncio.wait([owner], timeout=CLOSE)
+            if done:
+                return
+            owner.cancel()
+        import logging
+
+        logging.getLogger("toolcrib").warning("MCP server %r: its connection could not be closed", self.name)
+
+    async def _own(self, era: str) -> None:
+        """Enter the connection, wait until it ends, leave it: all in this task."""
+        try:
+            async with AsyncExitStack() as stack:
+                read, write = await stack.enter_async_context(self.link.streams())
+                from toolcrib.mcp.client.handshake import negotiate, new_session
+
+                self.session, self._wire, self._claims = new_session(
+                    read, write, self._options, self._on_message
+                )
+                await stack.enter_async_context(self.session)
+                await negotiate(self.session, era)
+                self._take_in()
+                if not self._opened.done():
+                    self._opened.set_result(None)
+                ends = [asyncio.ensure_future(event.wait()) for event in (self._closing, self._wire.ended)]
+                try:
+                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for waiting in ends:
+                        waiting.cancel()
+        except BaseException as problem:
+            self._ended(leaf_of(problem))
+            if isinstance(problem, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
+                raise
+        else:
+            self._ended(None)
+
+    def _ended(self, problem: BaseException | None) -> None:
+        if not self._closing.is_set():
+            self.problem = self._explained(_words(problem) if problem else "the connection ended")
+        if not self._opened.done():
+            if isinstance(problem, Exception):
+                self._opened.set_exception(problem)
+            else:
+                self._opened.set_exception(ConnectionError("the connection ended"))
+            self._opened.exception()  # somebody may have stopped waiting
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _take_in(self) -> None:
+        """Note what the handshake said."""
+        session = self.session
+        self.protocol = session.protocol_version
+        self.modern = session.discover_result is not None
+        said = session.discover_result if self.modern else session.initialize_result
+        given = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self.info = {
+            key: given[key]
+            for key in ("serverInfo", "capabilities", "instructions")
+            if given.get(key) is not None
+        }
+        if "serverInfo" not in self.info and session.server_info is not None:
+            self.info["serverInfo"] = session.server_info.model_dump(
+                mode="json", by_alias=True, exclude_none=True
+            )
+
+    async def _on_message(self, message: Any) -> None:
+        """Hand on a notification."""
+        method = getattr(message, "method", None)
+        if self._notified is not None and isinstance(method, str):
+            params = getattr(message, "params", None)
+            self._notified(
+                method, {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
+            )
+
+    def _explained(self, why: str) -> str:
+        more = self.link.explanation()
+        return f"MCP server {self.name!r}: {why}" + (f"; {more}" if more and more not in why else "")
+
+
+async def _waited(future: asyncio.Future[None], seconds: float) -> None:
+    await asyncio.wait([future], timeout=seconds)
+
+
+Notified = Callable[[str, Mapping[str, Any]], None]
+"""Is told a notification: its method, such as "notifications/tools/list_changed", and its params."""
+
+
+def _told_in(loop: asyncio.AbstractEventLoop, tell: OnProgress) -> OnProgress:
+    """The same callback, awaited in another loop."""
+
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        given: Awaitable[None] = tell(progress, total, message)
+
+        async def work() -> None:
+            await given
+
+        await in_loop(loop, work())
+
+    return told
+
+
+def _words(problem: BaseException) -> str:
+    """An exception in words for a person."""
+    if isinstance(problem, FileNotFoundError) and problem.filename:
+        return f"{problem.strerror}: {problem.filename}"
+    text = str(problem)
+    return text or type(problem).__name__
+
+
+def _as_json(value: Any) -> Any:
+    """Models of the SDK within a mapping, as JSON data."""
+    if isinstance(value, Mapping):
+        return {key: _as_json(item) for key, item in value.items()}
+    dump = getattr(value, "model_dump", None)
+    return value if dump is None else dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,180 @@
+"""A server at a URL: streamable HTTP, or the older protocol over server-sent events.
+
+The SDK does the protocol. This module makes sure that a failure costs one request and not the connection with all
+others, that it is told with its status, and that an answer is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from toolcrib.visible import on_one_line
+
+__all__ = ["NOT_SENT", "HttpLink"]
+
+MAX_ANSWER = 64 * 1024 * 1024  # bytes of one JSON answer, and of one event
+CONNECT = 30.0  # seconds to connect, and to send
+SILENCE = 24 * 3600.0  # seconds without a byte: how long a call may take is decided elsewhere
+SHOWN = 300  # characters of an answer's text in an error
+NOT_SENT = "toolcrib/not-sent"  # in an error's data: the request never reached the server
+STATUS = "toolcrib/status"  # in an error's data: the HTTP status
+UNREACHABLE = -32098  # code of an error that stands in the place of an answer
+
+
+class HttpLink:
+    """How a remote server is reached: its URL, what is sent with every request, and who authenticates them.
+
+    `auth` is an `httpx2.Auth`. With `events`, the older protocol is spoken.
+    """
+
+    pid = 0
+
+    def __init__(
+        self, url: str, *, headers: Mapping[str, str], auth: Any = None, events: bool = False
+    ) -> None:
+        self.url = url
+        self.headers = dict(headers)
+        self.auth = auth
+        self.events = events
+        self.status: int | None = None  # of the last answer
+        self._problem = ""
+
+    def explanation(self) -> str:
+        """What the last request failed with; "" if it did not."""
+        return self._problem
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        """Give the streams of messages from the server and to it."""
+        if self.events:
+            from mcp.client.sse import sse_client
+
+            async with sse_client(
+                self.url, timeout=CONNECT, sse_read_timeout=SILENCE, httpx_client_factory=self._client
+            ) as streams:
+                yield streams
+            return
+        from mcp.client.streamable_http import streamable_http_client
+
+        async with (
+            self._client() as client,
+            streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_ANSWER) as streams,
+        ):
+            yield streams
+
+    def _client(self, headers: Any = None, timeout: Any = None, auth: Any = None) -> Any:
+        """The HTTP client; the arguments are what the SDK would give one of its own."""
+        import httpx2
+
+        return httpx2.AsyncClient(
+            headers={**self.headers, **(headers or {})},
+            auth=self.auth or auth,
+            timeout=httpx2.Timeout(CONNECT, read=SILENCE),
+            transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(retries=0)),
+        )
+
+    def failed(self, problem: str) -> None:
+        self._problem = problem
+
+
+_made: Any = None
+
+
+def _failures_as_answers() -> Any:
+    """The class of the HTTP transport; made at first use, because its base is in an optional package."""
+    global _made
+    if _made is None:
+        _made = _make()
+    return _made
+
+
+def _make() -> Any:
+    import httpx2
+
+    class FailuresAsAnswers(httpx2.AsyncBaseTransport):
+        """Answers a request with an error where it fails, instead of raising: the SDK would end the connection."""
+
+        def __init__(self, link: HttpLink, inner: Any) -> None:
+            self._link = link
+            self._inner = inner
+
+        async def handle_async_request(self, request: Any) -> Any:
+            try:
+                response = await self._inner.handle_async_request(request)
+            except httpx2.TransportError as problem:
+                if request.method != "POST":
+                    raise
+                return self._unreachable(problem)
+            self._link.status = response.status_code
+            if response.status_code >= 400:
+                return await self._refused(response)
+            self._link.failed("")
+            if response.headers.get("content-type", "").lower().startswith("application/json"):
+                response.stream = _bounded(response.stream)
+            return response
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+        def _unreachable(self, problem: Exception) -> Any:
+            words = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+            self._link.failed(words)
+            sent = not isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+            data = {} if sent else {NOT_SENT: True}
+            return httpx2.Response(503, json=_error(UNREACHABLE, words, data))
+
+        async def _refused(self, response: Any) -> Any:
+            """The same answer with an error of the protocol as its body, if it has none itself."""
+            body = b""
+            async for piece in _bounded(response.stream, 65_536, raises=False):
+                body += piece
+            await response.aclose()
+            status = response.status_code
+            words = f"HTTP {status} {response.reason_phrase}".strip()
+            self._link.failed(words)
+            kind = response.headers.get("content-type", "").lower()
+            headers = [
+                (name, value)
+                for name, value in response.headers.multi_items()
+                if name.lower() not in ("content-length", "content-encoding", "transfer-encoding")
+            ]
+            encoded = "content-encoding" in response.headers
+            if kind.startswith("application/json") and b'"error"' in body and not encoded:
+                return httpx2.Response(status, headers=headers, content=body)
+            text = "" if encoded or not kind.startswith("text/plain") else body.decode("utf-8", "replace")
+            shown = f"{words}: {on_one_line(text, SHOWN)}" if text else words
+            headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
+            answer = _error(UNREACHABLE, shown, {STATUS: status})
+            return httpx2.Response(status, headers=headers, json=answer)
+
+    return FailuresAsAnswers
+
+
+def _error(code: int, message: str, data: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message, "data": data}}
+
+
+def _bounded(stream: Any, limit: int = MAX_ANSWER, *, raises: bool = True) -> Any:
+    """A stream of an answer's bytes that ends at a limit, with an error that the SDK takes as one of this request."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            try:
+                async for piece in stream:
+                    size += len(piece)
+                    if size > limit:
+                        if raises:
+                            raise httpx2.StreamError(f"the answer is longer than {limit} bytes")
+                        return
+                    yield piece
+            except httpx2.TransportError as problem:
+                raise httpx2.StreamError(f"the answer broke off: {problem}") from problem
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()

@@ -1,0 +1,205 @@
+"""The tools of MCP servers as a toolset, which nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from toolcrib.mcp.client.connection import Link
+from toolcrib.mcp.client.errors import ServerUnavailable
+from toolcrib.mcp.client.manifest import ManifestCache
+from toolcrib.mcp.client.server import ServerHandle, ServerStatus
+from toolcrib.mcp.client.tool import RemoteTool
+from toolcrib.mcp.config import McpServer
+from toolcrib.mcp.names import shown_names
+from toolcrib.toolset import ToolLike
+
+__all__ = ["McpToolset"]
+
+WAIT = 3.0  # seconds that the first list waits for servers of which nothing is known
+
+
+class McpToolset:
+    """The tools of several MCP servers.
+
+    Entering it starts no server that anybody waits for. A tool of the server "git" that is named "log" is shown as
+    `git__log`. A server whose tools are known from an earlier time is started by the first call of one of them; of the
+    others, the list of tools is fetched in the background, and their tools join the list when it is there.
+
+    Args:
+        servers: The servers. Those that are not `enabled` are left out. Two of one name are a ValueError.
+        in_process: Server objects of the SDK (`MCPServer` or `lowlevel.Server`), by name: servers in this process.
+        cache: The folder in which the lists of tools are kept, or None to keep none.
+        start: "lazy", or "background": all are started when the toolset is entered, and again after a crash.
+        wait: Seconds that the first list waits for servers of which no tools are known. They go on starting after that.
+        requests: Makes the object that answers what a server asks of us, one for each server.
+        auth: Makes the `httpx2.Auth` of a remote server, or None for none.
+        resolve: Gives a server with the values that its configuration only refers to, at the moment it is started.
+        clock: Gives the time in seconds since the epoch.
+
+    Raises ImportError, when a server is started, if the extra `mcp` is not installed.
+
+    >>> import asyncio
+    >>> from mcp.server import MCPServer
+    >>> from toolcrib import Toolbox
+    >>> server = MCPServer("calculator")
+    >>> @server.tool()
+    ... def add(a: int, b: int) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> async def main():
+    ...     async with Toolbox([McpToolset(in_process={"calc": server})], autonomy="full") as box:
+    ...         print(await box.names())
+    ...         print((await box.call("calc__add", {"a": 1, "b": "2"})).structured)
+    >>> asyncio.run(main())
+    ['calc__add']
+    {'result': 3}
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[McpServer] = (),
+        *,
+        in_process: Mapping[str, Any] | None = None,
+        cache: Path | None = None,
+        start: Literal["lazy", "background"] = "lazy",
+        wait: float = WAIT,
+        requests: Callable[[McpServer], Any] | None = None,
+        auth: Callable[[McpServer], Any] | None = None,
+        resolve: Callable[[McpServer], McpServer] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if start not in ("lazy", "background"):
+            raise ValueError(f'start must be "lazy" or "background", got {start!r}')
+        local = dict(in_process or {})
+        configs = [*servers, *(McpServer(name=name, source="in this process") for name in local)]
+        self._background = start == "background"
+        self._wait = wait
+        self._auth = auth
+        self._resolve = resolve
+        self._local = local
+        self._entered = 0
+        self._waited = False
+        self._changes = 0
+        self._handles: dict[str, ServerHandle] = {}
+        store = None if cache is None else ManifestCache(cache)
+        for config in configs:
+            if config.name in self._handles:
+                raise ValueError(f"two MCP servers are named {config.name!r}; rename one")
+            if not config.enabled:
+                continue
+            self._handles[config.name] = ServerHandle(
+                config,
+                self._link,
+                requests=None if requests is None else requests(config),
+                cache=None if config.name in local else store,
+                changed=self._changed,
+                restarts=self._background,
+                clock=clock,
+            )
+        self._versions: dict[str, int] = {}
+        self._tools: dict[str, RemoteTool] = {}
+        self._index: tuple[int, dict[str, RemoteTool]] | None = None
+
+    # -- the toolset
+
+    @property
+    def version(self) -> int:
+        return sum(handle.version for handle in self._handles.values())
+
+    async def names(self) -> list[str]:
+        if self._entered and not self._waited:
+            self._waited = True
+            await self.ready(self._wait)
+        return list(self._known())
+
+    async def get(self, name: str) -> ToolLike | None:
+        return self._known().get(name)
+
+    async def __aenter__(self) -> McpToolset:
+        self._entered += 1
+        if self._entered == 1:
+            for handle in self._handles.values():
+                if self._background or handle.manifest is None:
+                    handle.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._entered -= 1
+        if not self._entered:
+            self._waited = False
+            await asyncio.gather(*(handle.aclose() for handle in self._handles.values()))
+
+    # -- for people and programs
+
+    def servers(self) -> list[ServerStatus]:
+        """Every server at this moment: its state, its tools, its last problem. Starts nothing."""
+        return [handle.status() for handle in self._handles.values()]
+
+    def server(self, name: str) -> ServerHandle:
+        """One server. Raises KeyError."""
+        return self._handles[name]
+
+    async def ready(self, timeout: float | None = None) -> list[ServerStatus]:
+        """Wait until the tools of all servers are known, or have failed to be; at most `timeout` seconds.
+
+        Servers of which nothing is known are started. Raises nothing of what they fail with: see the result.
+        """
+        unknown = [handle for handle in self._handles.values() if handle.manifest is None]
+        waiting = [asyncio.ensure_future(_learned(handle)) for handle in unknown]
+        if waiting:
+            try:
+                await asyncio.wait(waiting, timeout=timeout)
+            finally:
+                for task in waiting:
+                    task.cancel()  # of the waiting alone: the server goes on starting
+        return self.servers()
+
+    def _known(self) -> dict[str, RemoteTool]:
+        """The tools that are known, by their shown names; the same object as long as the definition is the same."""
+        version = self.version
+        if self._index is None or self._index[0] != version:
+            found = [(handle, tool) for handle in self._handles.values() for tool in handle.tools()]
+            names = shown_names((handle.config.name, tool.name) for handle, tool in found)
+            tools: dict[str, RemoteTool] = {}
+            for handle, remote in found:
+                name = names[handle.config.name, remote.name]
+                known = self._tools.get(name)
+                same = (
+                    known is not None
+                    and known.server is handle
+                    and known.remote.to_dict() == remote.to_dict()
+                )
+                tools[name] = known if same and known is not None else RemoteTool(name, remote, handle)
+            self._tools = tools
+            self._index = version, tools
+        return self._index[1]
+
+    async def _link(self, config: McpServer, warn: Callable[[str], None]) -> Link:
+        """How a server is reached."""
+        if config.name in self._local:
+            from toolcrib.mcp.client.in_process import InProcessLink
+
+            return InProcessLink(self._local[config.name])
+        given = config if self._resolve is None else self._resolve(config)
+        if given.transport == "stdio":
+            from toolcrib.mcp.client.stdio import StdioLink
+
+            return StdioLink(given.command, env=given.env, cwd=given.cwd, warn=warn)
+        from toolcrib.mcp.client.http import HttpLink
+
+        auth = None if self._auth is None else self._auth(given)
+        return HttpLink(given.url, headers=given.headers, auth=auth, events=given.transport == "sse")
+
+    def _changed(self, handle: ServerHandle) -> None:
+        self._changes += 1
+
+
+async def _learned(handle: ServerHandle) -> None:
+    try:
+        await handle.learned()
+    except ServerUnavailable:
+        pass  # its status says why

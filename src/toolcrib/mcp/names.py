@@ -1,0 +1,63 @@
+"""Names of remote tools: `server__tool`, in the characters and the length that every provider takes.
+
+A server names its tools as it likes, and two servers may use the same name. The model is shown a name that is made of
+the server's configured name and of the tool's; the tool's own name is kept for the wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+
+__all__ = ["SEPARATOR", "shown_names"]
+
+SEPARATOR = "__"
+LONGEST = 64  # characters of a function's name that OpenAI and Anthropic take
+LONGEST_SERVER = 24  # characters of a server's part of a name that is too long
+DIGITS = 8  # of a hash
+
+FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+SEVERAL = re.compile(r"_{2,}")
+
+
+def shown_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The name to show for each (server, tool).
+
+    A name that is too long, or that says nothing without its foreign letters, ends in a hash of the pair; so do all
+    names that would be the same. The hash depends on the pair alone, so a name is the same in every process.
+
+    >>> shown_names([("git", "log"), ("my.server", "read file")])
+    {('git', 'log'): 'git__log', ('my.server', 'read file'): 'my_server__read_file'}
+    >>> shown_names([("a", "x.y"), ("a", "x y")])
+    {('a', 'x.y'): 'a__x_y_7ace4eaa', ('a', 'x y'): 'a__x_y_2f084c7e'}
+    """
+    pairs = list(dict.fromkeys(tools))
+    plain = {pair: _plain(*pair) for pair in pairs}
+    times = Counter(plain.values())
+    return {
+        pair: name if name and times[name] == 1 and len(name) <= LONGEST else _hashed(pair)
+        for pair, name in plain.items()
+    }
+
+
+def _plain(server: str, tool: str) -> str:
+    """The readable name; empty if nothing of the tool's name is left."""
+    kept = FOREIGN.sub("_", tool)
+    return f"{_server_part(server)}{SEPARATOR}{kept}" if kept.strip("_-") else ""
+
+
+def _server_part(server: str) -> str:
+    """The server's part, without the separator in it; it begins with a letter, as Gemini wants it."""
+    part = SEVERAL.sub("_", FOREIGN.sub("_", server)).strip("_-") or "mcp"
+    return part if part[0].isalpha() else f"mcp_{part}"
+
+
+def _hashed(pair: tuple[str, str]) -> str:
+    ending = "_" + sha256("\0".join(pair).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    server = _server_part(pair[0])
+    name = _plain(*pair) or f"{server}{SEPARATOR}tool"
+    if len(name) + len(ending) > LONGEST:
+        name = server[:LONGEST_SERVER] + name[len(server) :]
+    return name[: LONGEST - len(ending)] + ending

@@ -13,17 +13,23 @@ if TYPE_CHECKING:
     from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
     from toolcrib.mcp.client.toolset import McpToolset
     from toolcrib.mcp.config import McpServer
+    from toolcrib.mcp.config_files import McpConfigError, read_mcp_servers
     from toolcrib.mcp.elicitation import answer_to, elicitation, elicited
+    from toolcrib.mcp.expansion import Expansion, MissingValue
 
 __all__ = [
+    "Expansion",
+    "McpConfigError",
     "McpServer",
     "McpToolset",
+    "MissingValue",
     "ServerHandle",
     "ServerState",
     "ServerStatus",
     "answer_to",
     "elicitation",
     "elicited",
+    "read_mcp_servers",
 ]
 
 __getattr__ = lazy_names(
@@ -32,6 +38,8 @@ __getattr__ = lazy_names(
         "client.server": ("ServerHandle", "ServerState", "ServerStatus"),
         "client.toolset": ("McpToolset",),
         "config": ("McpServer",),
+        "config_files": ("McpConfigError", "read_mcp_servers"),
         "elicitation": ("answer_to", "elicitation", "elicited"),
+        "expansion": ("Expansion", "MissingValue"),
     },
 )

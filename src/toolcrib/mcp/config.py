@@ -1,70 +1,234 @@
-"""The configuration of MCP servers."""
+"""The configuration of one MCP server, as a value. `config_files` reads it from files, `expansion` fills it in.
+
+What is written in a configuration may refer to variables and secrets. The value keeps the references: they are put in
+when the server is started, and never in what is shown, compared or stored.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
+from toolcrib.credentials import names_credential
 from toolcrib.effect import Effect
+from toolcrib.errors import as_tuple
+from toolcrib.rules.name_patterns import any_name_matches, name_matches
 
-__all__ = ["McpServer"]
+__all__ = ["McpServer", "hides_value", "is_reference", "url_without_credentials"]
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+TRANSPORTS = ("stdio", "http", "sse")
+AUTHS = ("oauth", "none")
+REFERENCE_SIGNS = ("${", "<secret_ref:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class McpServer:
-    """How one server is reached, and what is thought of it.
+    """How one server is reached, and how far its word counts.
 
     Attributes:
         name: The name under which its tools are shown, as `name__tool`.
-        command: The command line of a local server; empty for a remote one.
-        env: Variables of a local server's environment.
+        command: The command line of a local server, as a list; empty for a remote one.
+        env: Variables of a local server's environment, besides a few harmless ones of ours such as PATH and HOME.
         cwd: The folder in which a local server runs; without it ours.
         url: The address of a remote server.
-        transport: "stdio", "http" (streamable HTTP) or "sse" (the older one).
+        transport: "stdio", "http" (streamable HTTP, what a `url` means) or "sse" (the older one).
         headers: HTTP headers that are sent with every request to a remote server.
         enabled: Whether it is used at all.
         timeout: Seconds that a call may take without reporting progress.
         max_timeout: Seconds that a call may take, however much progress it reports.
         start_timeout: Seconds until a starting server must be ready.
-        effects: The effect of tools, by their name at the server, whatever the server says.
+        effects: The effect of tools, by their name at the server or a pattern of names, whatever the server says.
         tools: Patterns of the tools that are used, by their names at the server; all if empty. A pattern that begins
             with "!" leaves out what it matches.
-        auth: "oauth", or "none".
-        trusted: Whether the server's word counts where it makes a tool harmless.
+        auth: "oauth" sends the token of `toolcrib mcp login`, if there is one; "none" never does.
+        oauth: What `OAuthSettings` takes, such as `client_id` and `scopes`, for servers that need to be told.
+        trusted: Whether the server's word counts where it calls a tool harmless.
+        inputs: The inputs of a VS Code file, by their ids.
         source: The file that it is configured in, for people.
+
+    Raises TypeError or ValueError for values that cannot be right.
+
+    >>> McpServer("git", command=["uvx", "mcp-server-git"], tools=["git_*", "!git_reset"]).uses("git_log")
+    True
     """
 
     name: str
-    command: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    _: KW_ONLY
+    command: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
     cwd: str | None = None
     url: str = ""
     transport: Literal["stdio", "http", "sse"] = "stdio"
-    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
     enabled: bool = True
     timeout: float = 60.0
     max_timeout: float = 600.0
     start_timeout: float = 60.0
-    effects: Mapping[str, Effect] = field(default_factory=dict)
-    tools: tuple[str, ...] = ()
-    auth: str = "none"
+    effects: Mapping[str, Effect] = field(default_factory=lambda: NOTHING)
+    tools: Sequence[str] = ()
+    auth: Literal["oauth", "none"] = "oauth"
+    oauth: Mapping[str, Any] = field(default_factory=lambda: NOTHING, repr=False)
     trusted: bool = False
+    inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: NOTHING, repr=False)
     source: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "command", as_tuple("command", self.command))
+        object.__setattr__(self, "tools", as_tuple("tools", self.tools))
+        if self.url and self.transport == "stdio":
+            object.__setattr__(self, "transport", "http")
+        for problem in _problems(self):
+            raise ValueError(f"MCP server {self.name!r}: {problem}")
+
+    def uses(self, tool: str) -> bool:
+        """Whether a tool of the server is used, by its name at the server."""
+        wanted = [pattern for pattern in self.tools if not pattern.startswith("!")]
+        left_out = [pattern[1:] for pattern in self.tools if pattern.startswith("!")]
+        return (not wanted or any_name_matches(wanted, tool)) and not any_name_matches(left_out, tool)
+
+    def effect_of(self, tool: str) -> Effect | None:
+        """The configured effect of a tool; None if nothing is said of it. An exact name counts before a pattern."""
+        said = self.effects.get(tool)
+        if said is None:
+            matching = [effect for pattern, effect in self.effects.items() if name_matches(pattern, tool)]
+            said = max(matching, default=None)
+        return said
+
     def config_hash(self) -> str:
-        """A hash of what decides which server this is. It has the names of variables and secrets, not their values."""
+        """A hash of what decides which server this is.
+
+        References stand for variables and secrets in it, and a value whose name says that it is a credential is left
+        out.
+        """
         given = [
             self.transport,
-            self.command,
-            sorted(self.env.items()),
+            list(self.command),
+            _without_values(self.env),
             self.cwd,
             self.url,
-            sorted(self.headers.items()),
+            _without_values(self.headers),
         ]
-        return sha256(json.dumps(given).encode()).hexdigest()
+        return sha256(json.dumps(given).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def address(self) -> str:
+        """How the server is reached, on one line: its command line or URL, without credentials. For people."""
+        import shlex
+
+        if self.command:
+            return shlex.join(_without_arguments(self.command))
+        return url_without_credentials(self.url)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from the defaults, as plain data for people and programs: without credentials."""
+        shown: dict[str, Any] = {"name": self.name}
+        for one in fields(self)[1:]:
+            value = getattr(self, one.name)
+            default = one.default_factory() if one.default_factory is not MISSING else one.default
+            if one.name != "inputs" and value != default:
+                shown[one.name] = value
+        if self.command:
+            shown["command"] = _without_arguments(self.command)
+        if self.url:
+            shown["url"], shown["transport"] = url_without_credentials(self.url), self.transport
+        for name in ("env", "headers", "oauth"):
+            if name in shown:
+                shown[name] = {key: _shown(key, value) for key, value in shown[name].items()}
+        if self.effects:
+            shown["effects"] = {name: effect.label for name, effect in self.effects.items()}
+        if self.tools:
+            shown["tools"] = list(self.tools)
+        return shown
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text has a reference to a variable, an input or a secret in it."""
+    return any(sign in text for sign in REFERENCE_SIGNS)
+
+
+def hides_value(name: str, value: Any) -> bool:
+    """Whether a value is to be hidden: its name says that it is a credential, and it is no mere reference."""
+    return isinstance(value, str) and bool(value) and names_credential(name) and not is_reference(value)
+
+
+def url_without_credentials(url: str) -> str:
+    """A URL without a user's name and password, and without the values of its query."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit
+
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        query = [
+            (name, value if is_reference(value) else "…") for name, value in parse_qsl(parts.query, True)
+        ]
+    except ValueError:
+        return url.partition("?")[0]
+    shown = urlencode(query, safe="…${}<>:", encoding="utf-8")
+    return parts._replace(netloc=host, query=shown, fragment="").geturl()
+
+
+def _problems(server: McpServer) -> list[str]:
+    found: list[str] = []
+    if not isinstance(server.name, str) or not server.name.strip() or len(server.name) > 200:
+        found.append("its name must be a text of 1 to 200 characters")
+    if server.command and server.url:
+        found.append("it has both a command and a url; give one of them")
+    if not all(isinstance(word, str) for word in server.command) or (
+        server.command and not server.command[0]
+    ):
+        found.append(f"command must be a list of texts that begins with a program; got {server.command!r}")
+    if server.transport not in TRANSPORTS:
+        found.append(f"transport must be stdio, http or sse; got {server.transport!r}")
+    elif server.command and server.transport != "stdio":
+        found.append(f"transport {server.transport} needs a url, and it has a command")
+    scheme = server.url.partition("://")[0].lower()
+    if server.url and not is_reference(scheme) and scheme not in ("http", "https"):
+        found.append(f"url must begin with http:// or https://; got {url_without_credentials(server.url)!r}")
+    for name in ("timeout", "max_timeout", "start_timeout"):
+        value = getattr(server, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+            found.append(f"{name} must be a number of seconds above 0; got {value!r}")
+    for name in ("env", "headers"):
+        given = getattr(server, name)
+        texts = isinstance(given, Mapping) and all(
+            isinstance(text, str) for pair in given.items() for text in pair
+        )
+        if not texts:
+            found.append(f"{name} must be a table of texts")
+    if not isinstance(server.effects, Mapping) or not all(
+        isinstance(effect, Effect) for effect in server.effects.values()
+    ):
+        found.append("effects must be a table of Effect.READ, WRITE or DESTRUCTIVE by names of tools")
+    if server.auth not in AUTHS:
+        found.append(f"auth must be oauth or none; got {server.auth!r}")
+    return found
+
+
+def _without_values(given: Mapping[str, str]) -> list[tuple[str, str]]:
+    return sorted((name, "" if hides_value(name, value) else value) for name, value in given.items())
+
+
+def _shown(name: str, value: Any) -> Any:
+    hidden = hides_value(name, value) or (isinstance(value, str) and name.lower() == "authorization")
+    return "(hidden)" if hidden and not is_reference(str(value)) else value
+
+
+def _without_arguments(command: Sequence[str]) -> list[str]:
+    """A command line in which the values of options whose names say that they are credentials are hidden."""
+    shown: list[str] = []
+    hide_next = False
+    for word in command:
+        name, equals, value = word.partition("=")
+        option = name.startswith("-")
+        if hide_next and not option and not is_reference(word):
+            shown.append("(hidden)")
+        elif equals and hides_value(name, value):
+            shown.append(f"{name}=(hidden)")
+        else:
+            shown.append(word)
+        hide_next = option and not equals and names_credential(name)
+    return shown

@@ -20,7 +20,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 from toolcrib.event_loops import in_loop
@@ -142,8 +141,7 @@ class ServerHandle:
         """The tools that are used of it, as far as they are known; `McpServer.tools` chooses among them."""
         if self._manifest is None:
             return []
-        chosen = self.config.tools
-        return [tool for tool in self._manifest.tools if _is_chosen(tool.name, chosen)]
+        return [tool for tool in self._manifest.tools if self.config.uses(tool.name)]
 
     def status(self) -> ServerStatus:
         manifest, connection = self._manifest, self._connection
@@ -420,14 +418,6 @@ class ServerHandle:
         if state is not self.state:
             self.state = state
             self._changed(self)
-
-
-def _is_chosen(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether patterns choose a tool: one that chooses matches it, or there is none; and none that leaves out does."""
-    chooses = [pattern for pattern in patterns if not pattern.startswith("!")]
-    leaves_out = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-    chosen = not chooses or any(fnmatchcase(name, pattern) for pattern in chooses)
-    return chosen and not any(fnmatchcase(name, pattern) for pattern in leaves_out)
 
 
 def _with_valid_headers(tools: list[RemoteDefinition]) -> tuple[list[RemoteDefinition], list[str]]:

@@ -82,7 +82,7 @@ def facts_of(name: str, remote: RemoteDefinition, server: McpServer) -> Facts:
     the configuration comes before both.
     """
     claims: Mapping[str, bool] = remote.annotations if server.trusted else {}
-    effect = server.effects.get(remote.name)
+    effect = server.effect_of(remote.name)
     if effect is None:
         effect = _claimed(claims)
     description = remote.description or remote.title or remote.name

@@ -14,6 +14,7 @@ from toolcrib.mcp.client.manifest import ManifestCache
 from toolcrib.mcp.client.server import ServerHandle, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
 from toolcrib.mcp.config import McpServer
+from toolcrib.mcp.expansion import Expansion
 from toolcrib.mcp.names import shown_names
 from toolcrib.toolset import ToolLike
 
@@ -38,6 +39,7 @@ class McpToolset:
         requests: Makes the object that answers what a server asks of us, one for each server.
         auth: Makes the `httpx2.Auth` of a remote server, or None for none.
         resolve: Gives a server with the values that its configuration only refers to, at the moment it is started.
+            None: `Expansion()`, which knows the variables of our environment, and no secrets.
         clock: Gives the time in seconds since the epoch.
 
     Raises ImportError, when a server is started, if the extra `mcp` is not installed.
@@ -79,7 +81,7 @@ class McpToolset:
         self._background = start == "background"
         self._wait = wait
         self._auth = auth
-        self._resolve = resolve
+        self._resolve = resolve or Expansion()
         self._local = local
         self._entered = 0
         self._waited = False
@@ -184,7 +186,7 @@ class McpToolset:
             from toolcrib.mcp.client.in_process import InProcessLink
 
             return InProcessLink(self._local[config.name])
-        given = config if self._resolve is None else self._resolve(config)
+        given = self._resolve(config)
         if given.transport == "stdio":
             from toolcrib.mcp.client.stdio import StdioLink
 

@@ -28,6 +28,7 @@ class InputRequest:
         form: Fields to fill in; the reply has their values.
         source: Who wrote the question, where it is not the model: the name of a remote server.
         url: An address that the question is about. The person is shown it whole; nothing opens it by itself.
+        reason: Why the person is asked, in words of toolcrib; "the model asks" without any.
     """
 
     text: str
@@ -36,6 +37,7 @@ class InputRequest:
     form: Form = ()
     source: str = ""
     url: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

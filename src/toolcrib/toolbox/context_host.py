@@ -210,7 +210,7 @@ class ContextHost:
     def save_state(self, ctx: Context[Any], state: Any) -> None:
         suspension = self._decider.runs.suspension(ctx.key.run)
         if suspension is not None:
-            suspension.journal(ctx).state = state
+            suspension.save_state(ctx, state)
 
     async def _resumed_call(
         self, call: ToolCall, key: CallKey, deps: Any, record: Record | None

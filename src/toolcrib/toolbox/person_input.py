@@ -71,7 +71,7 @@ class PersonInput:
             key=ctx.key,
             tool=ctx.tool,
             action=mask(request.text),
-            reason="a remote server asks" if request.source else "the model asks",
+            reason=request.reason or "the model asks",
             arguments={},
             effect=Effect.READ.label,
             fingerprint=fingerprint(ctx._definition.identity, asked),

@@ -326,6 +326,14 @@ class Suspension:
             journal.answers.append((question.fingerprint, answer.to_dict()))
         return answer
 
+    def save_state(self, ctx: Context[Any], state: Any) -> None:
+        """Keep what a tool goes on from if its call waits: JSON data. What was answered before belongs to it."""
+        journal = self.journal(ctx)
+        if state != journal.state:
+            journal.state = state
+            journal.answers.clear()
+            journal.unused.clear()
+
     async def leave(self, ctx: Context[Any], questions: Iterable[Question] = ()) -> NoReturn:
         """Leave a running tool that asks. Raises Suspended, once the calls beside it have ended or wait too."""
         journal = self.journal(ctx)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-__all__ = ["RemoteConnection", "RemoteServer", "RequestHandlers", "ServerTimeouts"]
+__all__ = ["CalledTool", "RemoteConnection", "RemoteServer", "RequestHandlers", "ServerTimeouts"]
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes the progress, the total if it is known, and a message: as the SDK's `ProgressFnT`."""
@@ -63,10 +63,28 @@ class RemoteConnection(Protocol):
         ...
 
     async def request(
-        self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
     ) -> dict[str, Any]:
         """Send any other request and give its result as JSON data. Raises what `call_tool` raises."""
         ...
+
+
+class CalledTool(Protocol):
+    """What a call needs of the definition of its tool, as the server gave it."""
+
+    @property
+    def server(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None: ...
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
 
 
 class ServerTimeouts(Protocol):
@@ -91,7 +109,7 @@ class RemoteServer(Protocol):
     @property
     def config(self) -> ServerTimeouts: ...
     @property
-    def requests(self) -> RequestHandlers: ...
+    def requests(self) -> RequestHandlers | None: ...
     async def connected(self) -> RemoteConnection:
         """The open connection; the server is started first if need be. Raises ServerUnavailable."""
         ...

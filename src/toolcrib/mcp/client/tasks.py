@@ -1,0 +1,123 @@
+"""Tasks: a server answers a call with a task that goes on, and is asked for its state until it has ended.
+
+This is the extension `io.modelcontextprotocol/tasks` of revision 2026-07-28. A task outlives the connection, so a poll
+that fails is tried again on a new one; and a run that waits for a person's answer goes on from the task's id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
+from toolcrib.mcp.client.running import RemoteFailure, RunningCall
+
+if TYPE_CHECKING:
+    from toolcrib.mcp.client.requests import ServerRequests
+
+__all__ = ["task_result"]
+
+POLL = 1.0  # seconds between polls where the server names none
+LEAST_POLL, MOST_POLL = 0.05, 30.0
+MAX_FAILURES = 5  # polls in a row that fail
+CANCEL = 0.8  # seconds in which a server is told to cancel a task
+POLL_TIMEOUT = 30.0  # seconds that one poll may take
+MAX_INPUTS = 100  # requests that one task may make
+INVALID_PARAMS = -32602
+
+
+async def task_result(
+    call: RunningCall,
+    requests: ServerRequests,
+    created: Mapping[str, Any],
+    state: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The result of the task that a call created, as JSON data of a `CallToolResult`.
+
+    Raises RemoteFailure where it failed or was cancelled, and Suspended where it waits for a person's answer.
+    """
+    task = created.get("taskId")
+    if not isinstance(task, str) or not task:
+        raise RemoteFailure("answered with a task that has no id", unknown=True)
+    answered: set[str] = set(state["answered"]) if state else set()
+    current: Mapping[str, Any] = {} if state else created
+    try:
+        while True:
+            status = current.get("status")
+            if status == "completed":
+                result = current.get("result")
+                return dict(result) if isinstance(result, Mapping) else {}
+            if status == "failed":
+                raise RemoteFailure(_why(current))
+            if status == "cancelled":
+                raise RemoteFailure(f"cancelled the call{_said(current)}", unknown=True)
+            if isinstance(words := current.get("statusMessage"), str):
+                call.report(words)
+            call.extend()
+            asked = current.get("inputRequests") if status == "input_required" else None
+            new = (
+                {key: one for key, one in asked.items() if key not in answered}
+                if isinstance(asked, Mapping)
+                else {}
+            )
+            if new:
+                if len(answered) + len(new) > MAX_INPUTS:
+                    raise RemoteFailure(f"asked more than {MAX_INPUTS} things in one task", unknown=True)
+                save = {"kind": "task", "task": {"taskId": task}, "answered": sorted(answered)}
+                call.save(save)
+                responses = await requests.responses(call, new)
+                await _ask(call, "tasks/update", {"taskId": task, "inputResponses": responses})
+                answered |= new.keys()
+            elif current:
+                await asyncio.sleep(_interval(current))
+            current = await _ask(call, "tasks/get", {"taskId": task})
+    except asyncio.CancelledError:
+        with suppress(Exception):
+            async with asyncio.timeout(CANCEL):
+                connection, headers = await call.reached()
+                await connection.request("tasks/cancel", {"taskId": task}, headers=headers)
+        raise
+
+
+async def _ask(call: RunningCall, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A request about a task, tried again where the connection broke: each of them may be sent twice."""
+    from mcp import MCPError
+
+    failures = 0
+    while True:
+        try:
+            connection, headers = await call.reached()
+            return await connection.request(method, params, headers=headers, timeout=POLL_TIMEOUT)
+        except (ConnectionLost, ServerUnavailable) as problem:
+            failures += 1
+            if failures >= MAX_FAILURES:
+                raise RemoteFailure(
+                    "could not be reached any more, while a task of it may go on", unknown=True
+                ) from problem
+            await asyncio.sleep(LEAST_POLL * 4**failures)
+        except MCPError as problem:
+            if problem.code == INVALID_PARAMS:
+                raise RemoteFailure(
+                    f"does not know its task any more ({problem.message})", unknown=True
+                ) from problem
+            raise
+
+
+def _interval(task: Mapping[str, Any]) -> float:
+    given = task.get("pollIntervalMs")
+    if not isinstance(given, int | float) or isinstance(given, bool) or given != given:
+        return POLL
+    return min(max(given / 1000, LEAST_POLL), MOST_POLL)
+
+
+def _why(task: Mapping[str, Any]) -> str:
+    error = task.get("error")
+    words = error.get("message") if isinstance(error, Mapping) else None
+    return f"failed: {words}" if isinstance(words, str) and words else f"failed{_said(task)}"
+
+
+def _said(task: Mapping[str, Any]) -> str:
+    words = task.get("statusMessage")
+    return f": {words}" if isinstance(words, str) and words else ""

@@ -11,9 +11,11 @@ from pydantic import BaseModel, ValidationError
 from tests.cases import each as each_of
 from toolcrib import Agent, Context, Effect, ToolDefinitionError, ToolError, tool
 from toolcrib.agent import NotFinished, OutputType, Reason
+from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec, OpenAIResponsesCodec
 from toolcrib.codecs.codec import ModelError
+from toolcrib.guided import Choice, JsonSchema, Regex
 from toolcrib.messages import Request, Usage
-from toolcrib.models import Scripted
+from toolcrib.models import AnthropicMessages, Scripted
 
 
 def each(names: str, **cases: Any) -> Any:
@@ -104,7 +106,7 @@ def test_any_type_is_an_output(output: Any, fields: dict[str, Any], value: Any) 
         Reason.COMPLETED,
         value,
         1,
-        "tool",
+        "forced tool",
     )
 
 
@@ -316,3 +318,84 @@ def test_a_tool_of_ones_own_cannot_have_the_name_of_the_answer() -> None:
     with pytest.raises(TypeError, match="attempt_completion"):
         Agent(Scripted([]), [own], output=int)
     assert issubclass(ToolDefinitionError, TypeError)
+
+
+class Native(Scripted):
+    """A scripted model of a server that takes schemas, whose requests are kept as that server gets them."""
+
+    def __init__(self, turns: Any, codec: Any, target: str, refuses: str = "") -> None:
+        super().__init__(turns)
+        self.codec, self.target, self.refuses = codec, target, refuses
+        self.bodies: list[dict[str, Any]] = []
+
+    async def stream(self, request: Request) -> Any:
+        body = self.codec.request(request, model="m", stream=False)
+        self.bodies.append(body)
+        if self.refuses and self.refuses in body:
+            raise ModelError(f"Unsupported parameter: {self.refuses}", status=400)
+        async for chunk in super().stream(request):
+            yield chunk
+
+
+TOTAL = '{"number": "7", "total": 2, "lines": []}'
+
+
+@each(
+    "codec, target, field",
+    openai=(OpenAIChatCodec("openai"), "openai.chat", "response_format"),
+    responses=(OpenAIResponsesCodec(), "openai.responses", "text"),
+    anthropic=(AnthropicMessagesCodec(), "anthropic", "output_config"),
+    vllm=(OpenAIChatCodec("vllm"), "vllm", "structured_outputs"),
+)
+def test_a_server_that_takes_a_schema_holds_the_text_to_it(codec: Any, target: str, field: str) -> None:
+    model = Native([TOTAL], codec, target)
+    outcome = run(model, Invoice)
+    assert (outcome.output.total, outcome.rung, outcome.reason) == (2, "native", Reason.ANSWERED)
+    assert outcome.guarantee in ("enforced", "enforced in part")
+    (body,) = model.bodies
+    assert field in body
+    assert "tools" not in body  # attempt_completion would be a second way
+
+
+def test_the_ladder_goes_down_to_a_strict_call_and_to_text() -> None:
+    strict = Native(
+        [TOTAL, answer(number="7", total=2)], OpenAIChatCodec("openai"), "openai.chat", "response_format"
+    )
+    outcome = run(strict, Invoice, tools=[look])
+    assert (outcome.rung, outcome.attempts) == ("strict tool", 1)
+    declared = {tool["function"]["name"]: tool["function"] for tool in strict.bodies[1]["tools"]}
+    assert declared["attempt_completion"]["strict"] is True
+    assert strict.bodies[1]["tool_choice"] == "required"
+
+
+@each(
+    "target, beside_tools, rung",
+    both=("openai.chat", True, "native"),
+    not_beside_tools=("vllm", True, "forced tool"),
+    alone=("vllm", False, "native"),
+    unknown=("chat", False, "forced tool"),
+)
+def test_the_best_way_depends_on_the_server_and_on_other_tools(
+    target: str, beside_tools: bool, rung: str
+) -> None:
+    turns = [TOTAL if rung == "native" else answer(number="7", total=2)]
+    model = Native(turns, OpenAIChatCodec(target.partition(".")[0]), target)
+    assert run(model, Invoice, tools=[look] if beside_tools else []).rung == rung
+
+
+def test_constraints_are_outputs() -> None:
+    choice = OutputType(Choice("yes", "no"))
+    model = Native(["no"], OpenAIChatCodec("vllm"), "vllm")
+    assert run(model, choice).output == "no"
+    assert model.bodies[0]["structured_outputs"] == {"choice": ["yes", "no"]}
+    plate = OutputType(Regex("[A-Z]{2}-[0-9]{3}"))
+    outcome = run(Scripted([answer(result="AB-12"), answer(result="AB-123")]), plate)
+    assert (outcome.output, outcome.attempts) == ("AB-123", 2)
+    assert run(Scripted([answer(a=[1])]), JsonSchema({"type": "object"})).output == {"a": [1]}
+
+
+def test_extras_of_a_model_do_not_undo_the_schema() -> None:
+    body = {"output_config": {"effort": "low"}}
+    request = Request([], extras={"anthropic": {"output_config": {"format": {"type": "json_schema"}}}})
+    sent = AnthropicMessages("claude", api_key="k", body=body)._request(request, stream=False)
+    assert sent["output_config"] == {"format": {"type": "json_schema"}, "effort": "low"}

@@ -45,6 +45,7 @@ from toolcrib.messages import (
     Request,
     Response,
     ResultPart,
+    TokenLogprob,
     Usage,
 )
 from toolcrib.models.model import ModelError
@@ -129,6 +130,7 @@ class RunLoop:
             lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
             self._cleared = ClearedRequests(context, lasts)
         self._unwritten = ""
+        self._logprobs: tuple[TokenLogprob, ...] = ()
         self._failures: dict[str, int] = {} if saved is None else saved.failures
         self._typed: TypedRun | None = None
         if settings.completion is not None:
@@ -306,6 +308,7 @@ class RunLoop:
             await streaming.discard()
             raise
         self.account.answered(response.message, response.usage)
+        self._logprobs = response.logprobs
         if self._typed is not None:
             self._typed.answered(response)
         added, calls = [response.message], response.message.calls
@@ -536,6 +539,7 @@ class RunLoop:
             self.outcome = Outcome(
                 reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
             )
+            self.outcome.logprobs = self._logprobs
             if self._typed is not None:
                 self._typed.ends(self.outcome)
             if reason is not Reason.WAITING and account.outer is not None:

@@ -90,8 +90,9 @@ class Outcome(Generic[Out]):
     `detail` says more about the reason; `text` is the final answer or summary. A run that waits has `questions`.
 
     Of a typed run, `output` is the value, `attempts` counts the answers that were given for it, `rung` says how the
-    model was asked (see `Rung`), and `guarantee` what its server promised of the form: every output was validated
-    against its own type all the same. `logprobs` are those of the last answer, where they were asked for.
+    model was asked (see `Rung`), `guarantee` what its server promised of the form (see `guided.Lowered`), and `losses`
+    what it did not: every output was validated against its own type all the same. `logprobs` are those of the last
+    answer, where they were asked for.
     """
 
     reason: Reason
@@ -107,6 +108,7 @@ class Outcome(Generic[Out]):
     attempts: int = 0
     rung: Rung | None = None
     guarantee: str = ""
+    losses: tuple[Any, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = field(default=(), repr=False)
     _value: Any = field(default=NO_OUTPUT, repr=False)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from toolcrib.agent.output_type import RUNGS, Rung
 from toolcrib.fingerprint import fingerprint
 
 if TYPE_CHECKING:
+    from toolcrib.agent.output_shape import OutputShape
     from toolcrib.codecs.codec import ModelError
     from toolcrib.models.model import Model
 
@@ -27,23 +29,27 @@ FORM: Final = re.compile(
 REFUSING: Final = frozenset({400, 404, 422, 500, 501})
 
 
-@dataclass(frozen=True, slots=True)
-class LadderStep:
-    """One way to ask. `forced` says that the model must call a tool; some servers refuse that beside thinking."""
-
-    rung: Rung
-    forced: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.rung} (forced)" if self.forced else self.rung
-
-
 # Servers whose schema for the text of an answer leaves the model free to call tools instead.
 BESIDE_TOOLS: Final = frozenset({"openai.chat", "openai.responses", "anthropic"})
-STRICT_TOOLS: Final = frozenset({"openai.chat", "openai.responses", "anthropic"})
-# Servers that take a schema for the text of an answer.
-NATIVE: Final = frozenset({"openai.chat", "openai.responses", "anthropic"})
-JSON_MODE: Final = frozenset({"openai.chat", "openai.responses"})
+
+
+@dataclass(frozen=True, slots=True)
+class LadderStep:
+    """One way to ask for an answer, and what the server promises of it: `guarantee` and `losses` as in `Lowered`.
+
+    `fields` are added to the request's body; `prompt` is what the instructions say.
+    """
+
+    rung: Rung
+    guarantee: str
+    losses: tuple[Any, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    prompt: str = ""
+
+    @property
+    def by_call(self) -> bool:
+        """Whether the answer is a call."""
+        return self.rung in ("strict tool", "forced tool", "tool")
 
 
 def refuses_the_form(error: ModelError) -> bool:
@@ -58,12 +64,14 @@ def refuses_the_form(error: ModelError) -> bool:
 class Ladder:
     """The ways to ask a model for one output type, best first. What its server refused is remembered with the model."""
 
-    def __init__(
-        self, model: Model, schema: Any, *, rung: Rung | None, needs_call: bool, has_tools: bool
-    ) -> None:
+    def __init__(self, model: Model, shape: OutputShape, has_tools: bool) -> None:
         self._model = model
-        self._key = fingerprint("output", [schema, has_tools])
-        self.steps = steps_for(getattr(model, "target", ""), rung, needs_call, has_tools)
+        target = getattr(model, "target", "") or "text"
+        known = shape.ladders.get((target, has_tools))
+        if known is None:
+            key = fingerprint("output", [target, shape.schema, has_tools])
+            known = shape.ladders[target, has_tools] = key, steps_for(shape, target, has_tools)
+        self._key, self.steps = known
 
     @property
     def first(self) -> int:
@@ -87,19 +95,56 @@ class Ladder:
 _REFUSED: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
 
-def steps_for(target: str, rung: Rung | None, needs_call: bool, has_tools: bool) -> tuple[LadderStep, ...]:
+def steps_for(shape: OutputShape, target: str, has_tools: bool) -> tuple[LadderStep, ...]:
     """The steps for a server. A rung that was asked for comes first, and those below it after it."""
-    steps: list[LadderStep] = []
-    if target in NATIVE and not needs_call and (target in BESIDE_TOOLS or not has_tools):
-        steps.append(LadderStep("native"))
-    if target in STRICT_TOOLS:
-        steps.append(LadderStep("strict_tool", forced=True))
-    steps += [LadderStep("tool", forced=True), LadderStep("tool")]
-    if not needs_call:
-        steps += [LadderStep("json")] if target in JSON_MODE and not has_tools else []
-        steps.append(LadderStep("text"))
+    found = _texts(shape, target, has_tools)
+    asked = LadderStep("tool", "prompted")
+    called = _called(shape, target)
+    steps = [*called, asked] if shape.needs_call else [*found[:1], *called, asked, *found[1:]]
+    steps = [step for step in steps if step is not None]
+    rung = shape.output.rung
     if rung is None:
         return tuple(steps)
-    low = [step for step in steps if RUNGS.index(step.rung) > RUNGS.index(rung)]
-    own = [step for step in steps if step.rung == rung] or [LadderStep(rung, forced=rung == "strict_tool")]
-    return (*own, *low)
+    low = [step for step in steps if RUNGS.index(step.rung) >= RUNGS.index(rung)]
+    if not low or low[0].rung != rung:
+        names = ", ".join(repr(step.rung) for step in steps)
+        raise TypeError(f"this answer cannot be asked for by rung {rung!r} here; there are {names}")
+    return tuple(low)
+
+
+def _called(shape: OutputShape, target: str) -> list[LadderStep]:
+    """The steps whose answer is a call that the model must make; some servers refuse that beside thinking."""
+    from toolcrib.guided import rungs_of
+
+    schema = shape.constraints[-1]
+    known = {lowered.rung: lowered for lowered in rungs_of(schema, target)}
+    strict, forced = known.get("strict tool"), known.get("forced tool")
+    steps: list[LadderStep] = []
+    if strict is not None and strict.guarantee != "prompted":
+        steps.append(LadderStep("strict tool", strict.guarantee, strict.losses))
+    guarantee = "prompted" if forced is None else forced.guarantee
+    return [*steps, LadderStep("forced tool", guarantee)]
+
+
+def _texts(shape: OutputShape, target: str, has_tools: bool) -> list[LadderStep | None]:
+    """The steps whose answer is a text: the native one, None without it; JSON mode; text alone."""
+    from toolcrib.guided import rungs_of
+
+    constraints = shape.constraints
+    native: LadderStep | None = None
+    rest: list[LadderStep | None] = []
+    for constraint in constraints:
+        is_json = constraint is constraints[-1]
+        for lowered in rungs_of(constraint, target):
+            if has_tools and (target not in BESIDE_TOOLS or "tools" in lowered.not_with):
+                continue
+            step = LadderStep(
+                cast("Rung", lowered.rung), lowered.guarantee, lowered.losses, lowered.fields, lowered.prompt
+            )
+            plain = lowered.schema is None and not lowered.tool
+            if lowered.rung == "native" and lowered.guarantee != "prompted" and (is_json or plain):
+                native = native or step
+            elif lowered.rung == "JSON mode" and is_json:
+                rest.append(step)
+    text = next(lowered for lowered in rungs_of(constraints[-1], "text") if lowered.rung == "text")
+    return [native, *rest, LadderStep("text", text.guarantee, prompt=text.prompt)]

@@ -68,8 +68,8 @@ class OutputShape:
         self._wrapped = False
         self._functions: dict[str, Function] = {}
         self._tagged = len(output.types) > 1
-        self.plain_texts: tuple[str, ...] | None = None  # the texts that are answers without being JSON
-        self._matches: Any = None
+        self._text: Any = None  # the constraint of an answer that is a text and needs no JSON
+        self.ladders: dict[tuple[str, bool], Any] = {}  # the ways to ask for it, by server
         self._validators = tuple(_validator(fn) for fn in output.validators)
         try:
             kind, doc = self._kind()
@@ -78,6 +78,14 @@ class OutputShape:
             words = str(problem).partition(f"tool {COMPLETION!r}: ")[2] or str(problem)
             raise ToolDefinitionError(f"{output!r} cannot be the output of a run: {words}") from problem
         self.schema: dict[str, Any] = self.definition.params.schema
+
+    @property
+    def constraints(self) -> tuple[Any, ...]:
+        """What a server can be asked to hold the text of an answer to, the best first."""
+        from toolcrib.guided import JsonSchema
+
+        described = JsonSchema(self.schema, description=self.output.description)
+        return (described,) if self._text is None or self._tagged else (self._text, described)
 
     @property
     def needs_call(self) -> bool:
@@ -111,6 +119,8 @@ class OutputShape:
 
     def _known(self, given: Any) -> Any:
         """The type of one alternative: constraints as types, functions as their signature."""
+        if type(given).__module__.startswith("toolcrib.guided."):
+            return self._constraint(type(given).__name__, given)
         given = getattr(given, "fn", given) if hasattr(given, "facts") else given
         if isinstance(given, Mapping):
             return self._schema(given)
@@ -122,6 +132,17 @@ class OutputShape:
             )
             return signature
         return given
+
+    def _constraint(self, name: str, given: Any) -> Any:
+        if name == "Choice":
+            self._text = given
+            return Literal[tuple(given.options)]
+        if name == "JsonSchema":
+            return self._schema(given.schema)
+        if name in ("Regex", "Grammar"):
+            self._text = given
+            return str
+        raise ToolDefinitionError(f"a {name} says how an answer is written, not what it is")
 
     def _schema(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         """A JSON Schema of an object: another one stands in the field `result`."""
@@ -191,7 +212,7 @@ class OutputShape:
             readings.append(read_json(text).value)
         except Unreadable:
             pass
-        if self.plain_texts is not None or self._matches is not None:
+        if self._text is not None:
             readings.append(text.strip())
         return [{WRAP: value} for value in readings]
 
@@ -205,10 +226,12 @@ class OutputShape:
     def checked(self, params: Any) -> Any:
         """The value of params, where no validator is asked. Raises WrongAnswer for a text that does not match."""
         value = self.value_of(params)[1]
-        if self._matches is not None and (why := self._matches(value)):
-            raise WrongAnswer(
-                f"The answer does not fit what was asked for: {why}. Send the whole answer again."
-            )
+        if self._text is not None and not self._tagged:
+            from toolcrib.guided.checking import check
+            from toolcrib.toolbox.model_messages import invalid_arguments
+
+            if wrong := check(self._text, value):
+                raise WrongAnswer(invalid_arguments("", wrong).text)
         return value
 
     async def finished(self, params: Any, ctx: Context[Any] | None) -> Any:

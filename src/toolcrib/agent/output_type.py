@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args, overload
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
     from typing_extensions import TypeVar as DefaultingTypeVar
+
+    from toolcrib.guided import Choice, Grammar, JsonSchema, Regex
 
     Out = DefaultingTypeVar("Out", default=str)
 else:
@@ -32,14 +34,14 @@ T3 = TypeVar("T3")
 
 RETRIES = 2
 
-Rung = Literal["native", "strict_tool", "tool", "json", "text"]
+Rung = Literal["native", "strict tool", "forced tool", "tool", "JSON mode", "text"]
 """How a model is asked for a typed answer; each of these is on more servers than the one before.
 
-"native": the provider holds the text of the answer to the schema. "strict_tool": the answer is a call whose arguments
-the provider holds to the schema. "tool": a call. "json": text that the provider holds to JSON, with the schema in the
-instructions. "text": text, with the schema in the instructions.
+"native": the server holds the text of the answer to the schema. "strict tool": the answer is a call, whose arguments
+the server holds to the schema. "forced tool": the model must call. "tool": it is asked to call. "JSON mode": text that
+the server holds to JSON, with the schema in the instructions. "text": text, with the schema in the instructions.
 """
-RUNGS: tuple[Rung, ...] = ("native", "strict_tool", "tool", "json", "text")
+RUNGS: tuple[Rung, ...] = get_args(Rung)
 
 Validator: TypeAlias = Callable[..., Any]
 """A function of the value, or of the value and a `Context`, sync or async. It raises ToolError or ValueError with words
@@ -51,7 +53,7 @@ class OutputType(Generic[Out]):
 
     Args:
         types: What params may be: a Pydantic model, dataclass, TypedDict, union, list, enum, Literal or number; a JSON
-            Schema as a mapping; or a function, sync or async, that is
+            Schema as a mapping; a `Choice`, `Regex`, `Grammar` or `JsonSchema`; or a function, sync or async, that is
             called with the answer's fields as a tool is, and whose result is the output. Several are alternatives, of
             which the model says which one it gives.
         validators: Functions that check the value further, in their order. A sync one must not take long.
@@ -72,8 +74,20 @@ class OutputType(Generic[Out]):
 
     @overload
     def __init__(
+        self: OutputType[str],
+        type: Choice | Regex | Grammar,
+        /,
+        *,
+        validators: Iterable[Validator] = (),
+        retries: int = RETRIES,
+        retry_tokens: int | None = None,
+        rung: Rung | None = None,
+        description: str = "",
+    ) -> None: ...
+    @overload
+    def __init__(
         self: OutputType[Any],
-        type: Mapping[str, Any],
+        type: Mapping[str, Any] | JsonSchema,
         /,
         *,
         validators: Iterable[Validator] = (),

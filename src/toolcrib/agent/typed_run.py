@@ -30,10 +30,6 @@ CALL_IT = (
     f"or call {COMPLETION}."
 )
 EMPTY = "The answer is empty. Give the whole answer."
-SCHEMA = (
-    "The answer is one JSON object and nothing else: no explanation, no code fence. "
-    "It fits this JSON Schema:\n{schema}"
-)
 
 
 class TypedRun:
@@ -64,11 +60,7 @@ class TypedRun:
 
     def _known_ladder(self, has_tools: bool) -> Ladder:
         if self._ladder is None:
-            wanted = self.wanted
-            self._ladder = Ladder(
-                self._model, self.shape.schema, rung=wanted.rung, needs_call=self.shape.needs_call,
-                has_tools=has_tools,
-            )  # fmt: skip
+            self._ladder = Ladder(self._model, self.shape, has_tools)
             if not 0 <= self._at < len(self._ladder.steps):
                 self._at = self._ladder.first
         return self._ladder
@@ -78,22 +70,12 @@ class TypedRun:
         """How the model is asked now."""
         return self._known_ladder(False).steps[self._at]
 
-    @property
-    def guarantee(self) -> str:
-        """What the model's server promises of the form of the answer."""
-        return "prompted"
-
-    @property
-    def by_call(self) -> bool:
-        """Whether the answer is a call of attempt_completion."""
-        return self.step.rung in ("strict_tool", "tool")
-
     def tools(self, tool_list: ToolList) -> ToolList:
         """The tools of a turn: attempt_completion is one of them where the answer is a call."""
         self._known_ladder(any(spec.name != COMPLETION for spec in tool_list.specs))
-        if not self.by_call:
+        if not self.step.by_call:
             return without_completion(tool_list, self.tool)
-        if self.step.rung != "strict_tool":
+        if self.step.rung != "strict tool":
             return tool_list
         extras = {provider: {"strict": True} for provider in _providers(self._model)}
         specs = [
@@ -104,28 +86,29 @@ class TypedRun:
 
     def asked(self, request: Request) -> Request:
         """The request of a turn, with how the answer has to be given."""
-        step, choice = self.step, request.tool_choice
-        if self.by_call and step.forced and choice == ToolChoice():
+        step = self.step
+        if step.rung in ("strict tool", "forced tool") and request.tool_choice == ToolChoice():
             alone = all(spec.name == COMPLETION for spec in request.tools)
             forced = ToolChoice("required", (COMPLETION,) if alone else ())
-            request = replace(request, tool_choice=forced)
+            return replace(request, tool_choice=forced)
+        if step.fields:
+            extras = {provider: dict(step.fields) for provider in _providers(self._model)}
+            return replace(request, extras={**request.extras, **extras})
         return request
 
     def instructions(self) -> str:
         """What the system prompt says of the answer's form; "" where the request itself says it."""
-        if self._ladder is None or self.step.rung not in ("json", "text"):
-            return ""
-        return SCHEMA.format(schema=json_text(self.shape.schema))
+        return "" if self._ladder is None else self.step.prompt
 
     def refused(self, error: ModelError) -> str:
         """Words for the operator on the next way to ask, where the server refused this one; "" for any other error."""
         if self._ladder is None or not refuses_the_form(error):
             return ""
-        before, following = self.step, self._ladder.refused(self._at)
+        before, following = self.step.rung, self._ladder.refused(self._at)
         if following is None:
             return ""
         self._at = following
-        return f"{self._model.name} refused to be asked for a typed answer by {before}; asking by {self.step}"
+        return f"{self._model.name} refused to be asked for a typed answer by {before!r}; asking by {self.step.rung!r}"
 
     def answered(self, response: Response) -> None:
         """Count the tokens of an answer that was asked for again."""
@@ -137,14 +120,14 @@ class TypedRun:
 
     async def read_text(self, text: str) -> str | None:
         """Read an answer without calls. None where it is the output, else what is wrong with it, for the model."""
-        if self.shape.needs_call or (self.by_call and not text.strip()):
+        if self.shape.needs_call or (self.step.by_call and not text.strip()):
             return self._wrong(CALL_IT)
         if not text.strip():
             return self._wrong(EMPTY)
         try:
             self.output = await self.shape.validated(self.shape.read_text(text), None)
         except WrongAnswer as wrong:
-            unread = self.by_call and "{" not in text
+            unread = self.step.by_call and "{" not in text
             return self._wrong(CALL_IT if unread else wrong.message)
         return None
 
@@ -178,7 +161,7 @@ class TypedRun:
         outcome._value = self.output
         outcome.attempts = self.attempts + (self.output is not NO_OUTPUT)
         outcome.rung = self.step.rung
-        outcome.guarantee = self.guarantee
+        outcome.guarantee, outcome.losses = self.step.guarantee, self.step.losses
 
     def gives_up(self) -> str:
         """Why no wrong answer is sent back any more; "" while one may be."""

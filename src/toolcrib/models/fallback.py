@@ -34,6 +34,12 @@ class Fallback:
         return ",".join(model.name for model in self.models)
 
     @property
+    def target(self) -> str:
+        """The name of the server in `guided.TARGETS`, if it is the same for all models; else ""."""
+        targets = {getattr(model, "target", "") for model in self.models}
+        return targets.pop() if len(targets) == 1 else ""
+
+    @property
     def cache_seconds(self) -> float | None:
         """How long the first model's provider keeps a prompt in its cache; None: not known."""
         seconds: float | None = getattr(self.models[0], "cache_seconds", None)

@@ -23,7 +23,7 @@ from toolcrib.codecs.left_out import left_out
 from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
-from toolcrib.codecs.wire_json import encodable, own_extras, wire_value, with_extras
+from toolcrib.codecs.wire_json import encodable, joined_extras, own_extras, wire_value
 from toolcrib.mending import mend, told
 from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.answer_body import (
@@ -95,6 +95,14 @@ class Transport:
     @property
     def name(self) -> str:
         return f"{self.codec.provider}:{self.model}"
+
+    @property
+    def target(self) -> str:
+        """The name of the server in `guided.TARGETS`, by which constraints are lowered for it."""
+        from toolcrib.guided.targets import target_for
+
+        codec = getattr(self.codec, "base", self.codec)
+        return target_for(codec.name, codec.provider)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, provider={self.codec.provider!r})"
@@ -423,7 +431,7 @@ class Transport:
         and adapts the rest.
         """
         provider = self.codec.provider
-        extras = with_extras(own_extras(request, provider), self._body)
+        extras = joined_extras(own_extras(request, provider), self._body)
         self._tell(request.messages, continues=any(extras.get(name) for name in CONTINUES))
         whole = replace(request, extras={**request.extras, provider: extras})
         return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))

@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.mcp.client.seams import CalledTool, RemoteServer
 
-__all__ = ["MARGIN", "call_remote"]
+__all__ = ["call_remote"]
 
-MARGIN = 10.0  # seconds that a tool's own timeout should be longer than the server's `max_timeout` and start
 MAX_ROUNDS = 10  # answers that want input, of one call
 STATE_ONLY = 0.05  # seconds before a server that wants nothing but another call is called again; then doubled
 LONGEST_PAUSE = 1.0

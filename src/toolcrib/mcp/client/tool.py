@@ -31,11 +31,9 @@ class RemoteTool(FunctionTool[..., Any]):
         super().__init__(self._call, facts_of(name, remote, server.config), remote.input_schema, {}, None)
 
     async def _call(self, arguments: dict[str, Any], ctx: Context[Any]) -> Any:
-        from toolcrib.mcp.content import received
+        from toolcrib.mcp.client.calling import call_remote
 
-        connection = await self.server.connected()
-        answer = await connection.call_tool(self.remote.name, arguments, timeout=self.server.config.timeout)
-        return received(answer, output_schema=self.remote.output_schema is not None).result
+        return await call_remote(ctx, self.server, self.remote, arguments)
 
     def definition(self) -> Definition:
         """The compiled tool. Raises ToolDefinitionError if its input schema cannot be used."""
@@ -96,7 +94,7 @@ def facts_of(name: str, remote: RemoteDefinition, server: McpServer) -> Facts:
         description=description,
         idempotent=claims.get("idempotentHint", False) or effect is Effect.READ,
         open_world=claims.get("openWorldHint", True),
-        timeout=server.max_timeout + LONGER,
+        timeout=server.start_timeout + server.max_timeout + LONGER,
         server=server.name,
         output_schema=remote.output_schema,
     )

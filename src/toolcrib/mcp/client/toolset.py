@@ -11,6 +11,7 @@ from typing import Any, Literal
 from toolcrib.mcp.client.connection import Link
 from toolcrib.mcp.client.errors import ServerUnavailable
 from toolcrib.mcp.client.manifest import ManifestCache
+from toolcrib.mcp.client.requests import ServerRequests
 from toolcrib.mcp.client.server import ServerHandle, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
 from toolcrib.mcp.config import McpServer
@@ -36,7 +37,8 @@ class McpToolset:
         cache: The folder in which the lists of tools are kept, or None to keep none.
         start: "lazy", or "background": all are started when the toolset is entered, and again after a crash.
         wait: Seconds that the first list waits for servers of which no tools are known. They go on starting after that.
-        requests: Makes the object that answers what a server asks of us, one for each server.
+        requests: Makes the object that answers what a server asks of us, one for each server; without it a
+            `ServerRequests(name)`, which lets servers ask the person, and nothing else.
         auth: Makes the `httpx2.Auth` of a remote server, or None for none.
         resolve: Gives a server with the values that its configuration only refers to, at the moment it is started.
             None: `Expansion()`, which knows the variables of our environment, and no secrets.
@@ -96,7 +98,7 @@ class McpToolset:
             self._handles[config.name] = ServerHandle(
                 config,
                 self._link,
-                requests=None if requests is None else requests(config),
+                requests=ServerRequests(config.name) if requests is None else requests(config),
                 cache=None if config.name in local else store,
                 changed=self._changed,
                 restarts=self._background,

@@ -1,4 +1,4 @@
-"""What an operator may say about the OAuth of one MCP server. Nothing is needed: most servers say all of it themselves."""
+"""What an operator may say about the OAuth of one MCP server. Most servers say all of it themselves."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ class OAuthSettings:
 def _problems(given: OAuthSettings) -> list[str]:
     found: list[str] = []
     if given.grant not in ("authorization_code", "client_credentials", "jwt_bearer"):
-        found.append(f"grant: expected authorization_code, client_credentials or jwt_bearer, got {given.grant!r}")
+        found.append(
+            f"grant: expected authorization_code, client_credentials or jwt_bearer, got {given.grant!r}"
+        )
     if given.auth_method not in AUTH_METHODS:
         found.append(f"auth_method: expected one of {', '.join(AUTH_METHODS[1:])}, got {given.auth_method!r}")
     if given.client_secret and not given.client_id:

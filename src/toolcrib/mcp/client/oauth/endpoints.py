@@ -1,0 +1,211 @@
+"""Requests to metadata, registration and token endpoints: short, bounded, through the network guard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from toolcrib.mcp.client.oauth.problems import OAuthError
+from toolcrib.mcp.client.oauth.settings import is_loopback_host
+from toolcrib.net.addresses import parse_address
+from toolcrib.net.guard import HostResolver, NetGuard, RequestLimits, system_resolver
+from toolcrib.net.urls import NetworkRefused
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Endpoints", "HttpFactory", "Reply", "login_guard", "same_origin"]
+
+HttpFactory = Callable[[], "httpx2.AsyncClient"]
+
+MAX_BYTES = 1_000_000  # of an answer
+SECONDS = 30.0  # for one request with its redirects
+REDIRECTS = 3
+ALL_PORTS = range(1, 65536)
+PRIVATE_NETWORKS = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
+PRIVATE_NAMES = ("*.internal", "*.local", "*.localdomain", "*.intranet", "*.home.arpa", "*.lan")
+LOOPBACK = ("localhost", "*.localhost", "127.0.0.0/8", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer of an endpoint. `data` is its JSON object; empty if it is none."""
+
+    status: int
+    data: Mapping[str, Any]
+    nonce: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.status in (200, 201)
+
+
+class Endpoints:
+    """Sends requests about one MCP server's login.
+
+    Endpoints must be https. Plain http is allowed on this machine, and elsewhere where the operator configured the MCP
+    server itself with http. Redirects are followed for GET within the origin only.
+    """
+
+    def __init__(
+        self,
+        server_url: str,
+        *,
+        issuer: str = "",
+        http: HttpFactory | None = None,
+        resolver: HostResolver = system_resolver,
+    ) -> None:
+        self._plain_http = urlsplit(server_url).scheme == "http"
+        self._http = http or (lambda: _guarded(login_guard(server_url, issuer, resolver)))
+
+    def check(self, url: str, what: str) -> str:
+        """The URL itself, if requests may go there at all. Raises OAuthError."""
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError:
+            raise OAuthError(f"the {what} is no URL: {url[:200]!r}") from None
+        if (
+            not (host and url.isascii() and url.isprintable())
+            or " " in url
+            or parts.username
+            or parts.fragment
+        ):
+            raise OAuthError(f"the {what} is not a plain https URL: {url[:200]!r}")
+        loopback_or_configured = is_loopback_host(host) or self._plain_http
+        if parts.scheme != "https" and not (parts.scheme == "http" and loopback_or_configured):
+            raise OAuthError(f"the {what} must be https, got {url[:200]!r}")
+        return url
+
+    async def get(self, url: str, what: str) -> Reply:
+        """Fetch a JSON document. Raises OAuthError if the host cannot or must not be reached."""
+        return await self._send("GET", url, what, {"accept": "application/json"})
+
+    async def post_form(
+        self, url: str, what: str, form: Mapping[str, str], headers: Mapping[str, str] = {}
+    ) -> Reply:
+        """Send a form. Raises OAuthError."""
+        return await self._send("POST", url, what, {"accept": "application/json", **headers}, data=dict(form))
+
+    async def post_json(
+        self, url: str, what: str, data: Mapping[str, Any], headers: Mapping[str, str] = {}
+    ) -> Reply:
+        """Send JSON. Raises OAuthError."""
+        return await self._send("POST", url, what, {"accept": "application/json", **headers}, json=dict(data))
+
+    async def probe(
+        self, url: str, headers: Mapping[str, str], data: Mapping[str, Any]
+    ) -> tuple[int, list[str]]:
+        """The status of a request to the MCP server itself, and its challenges; the body is not read."""
+        import httpx2
+
+        try:
+            async with self._http() as client:
+                request = client.build_request("POST", url, json=dict(data), headers=dict(headers))
+                response = await client.send(request, stream=True, follow_redirects=False)
+                try:
+                    return response.status_code, response.headers.get_list("www-authenticate")
+                finally:
+                    await response.aclose()
+        except (httpx2.HTTPError, OSError) as problem:
+            raise _unreachable(url, "MCP server", problem) from None
+
+    async def _send(self, method: str, url: str, what: str, headers: Mapping[str, str], **body: Any) -> Reply:
+        import httpx2
+
+        self.check(url, what)
+        try:
+            async with self._http() as client:
+                request = client.build_request(method, url, headers=dict(headers), **body)
+                for _ in range(REDIRECTS + 1):
+                    response = await client.send(request, stream=True, follow_redirects=False)
+                    try:
+                        following = response.next_request
+                        if following is None or method != "GET" or not same_origin(url, str(following.url)):
+                            return await _reply(response, url, what)
+                        request = following
+                    finally:
+                        await response.aclose()
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as problem:
+            raise _unreachable(url, what, problem) from None
+        raise OAuthError(f"the {what} at {_origin_words(url)} redirects too often")
+
+
+async def _reply(response: httpx2.Response, url: str, what: str) -> Reply:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > MAX_BYTES:
+            raise OAuthError(f"the {what} at {_origin_words(url)} sent more than {MAX_BYTES} bytes")
+    try:
+        data: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    nonce = response.headers.get("dpop-nonce", "")
+    return Reply(response.status_code, data if isinstance(data, dict) else {}, nonce)
+
+
+def login_guard(server_url: str, issuer: str = "", resolver: HostResolver = system_resolver) -> NetGuard:
+    """Where the requests of a login may go: the open internet, and hosts that the operator named.
+
+    A server on this machine may name an authorization server on this machine, and a server in a private network one
+    in private networks. Metadata addresses of clouds stay closed for all.
+    """
+    opened: list[str] = []
+    for url in (server_url, issuer):
+        host = urlsplit(url).hostname or ""
+        if not host:
+            continue
+        opened.append(f"[{host}]" if ":" in host else host)
+        if is_loopback_host(host):
+            opened += LOOPBACK
+        elif _is_private(host):
+            opened += (*PRIVATE_NETWORKS, *PRIVATE_NAMES)
+    return NetGuard(
+        allow_private=list(dict.fromkeys(opened)),
+        ports=ALL_PORTS,
+        limits=RequestLimits(redirects=REDIRECTS, seconds=SECONDS, bytes=MAX_BYTES),
+        resolver=resolver,
+    )
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two URLs have the same scheme, host and port."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    default = {"https": 443, "http": 80}.get(parts.scheme.lower())
+    return parts.scheme.lower(), (parts.hostname or "").rstrip("."), parts.port or default
+
+
+def _is_private(host: str) -> bool:
+    try:
+        address = parse_address(host)
+    except ValueError:
+        return False
+    if address is None:
+        return any(host.endswith(name[1:]) for name in PRIVATE_NAMES)
+    return address.is_private
+
+
+def _guarded(guard: NetGuard) -> httpx2.AsyncClient:
+    import httpx2
+
+    from toolcrib.net.transport import async_transport
+
+    return httpx2.AsyncClient(transport=async_transport(guard), timeout=SECONDS, trust_env=False)
+
+
+def _unreachable(url: str, what: str, problem: Exception) -> OAuthError:
+    why = problem.reason if isinstance(problem, NetworkRefused) else (str(problem) or type(problem).__name__)
+    return OAuthError(f"the {what} at {_origin_words(url)} cannot be reached: {why[:200]}")
+
+
+def _origin_words(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"[:200]

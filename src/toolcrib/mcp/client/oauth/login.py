@@ -1,0 +1,154 @@
+"""The doors for programs and the command line: the auth of an HTTP client, logging in and out, how a login stands."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from toolcrib.mcp.client.oauth.browser import Authorizer
+from toolcrib.mcp.client.oauth.challenges import Challenge, challenge_of
+from toolcrib.mcp.client.oauth.endpoints import HttpFactory
+from toolcrib.mcp.client.oauth.http_auth import as_auth
+from toolcrib.mcp.client.oauth.logins import Login, LoginStore, login_name
+from toolcrib.mcp.client.oauth.settings import OAuthSettings
+from toolcrib.mcp.client.oauth.tokens import Protected, TokenSource
+from toolcrib.net.guard import HostResolver, system_resolver
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["LoginState", "auth_for", "login", "login_state", "logout"]
+
+PROBE_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+PROBE = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+
+
+def auth_for(
+    server: Protected,
+    store: LoginStore,
+    settings: OAuthSettings | None = None,
+    *,
+    authorizer: Authorizer | None = None,
+    http: HttpFactory | None = None,
+    resolver: HostResolver = system_resolver,
+    now: Callable[[], float] = time.time,
+) -> httpx2.Auth:
+    """The auth of an `httpx2.AsyncClient` that talks to one MCP server.
+
+    It adds the stored token, renews it ahead of its end, and answers 401 and 403. It never opens a browser: where a
+    person has to log in, the request fails with words that say so. `authorizer` lets a person log in while a request
+    waits. Requests that already have an `Authorization` header, and requests to other hosts, are left alone.
+
+    Args:
+        server: What has the `name` and `url` of the server.
+        store: Where the logins are: `LoginStore.of_user()`.
+        settings: What the operator configured; nothing for most servers.
+        authorizer: Lets a person log in from within a program.
+        http: Makes the clients for the authorization server, in place of guarded ones.
+        resolver: Resolves host names for the network guard.
+        now: The time in seconds since 1970.
+    """
+    source = TokenSource(
+        server,
+        settings or OAuthSettings(),
+        store,
+        authorizer=authorizer,
+        http=http,
+        resolver=resolver,
+        now=now,
+    )
+    return as_auth(source)
+
+
+async def login(
+    server: Protected,
+    store: LoginStore,
+    settings: OAuthSettings | None = None,
+    *,
+    authorizer: Authorizer | None = None,
+    scopes: Iterable[str] = (),
+    http: HttpFactory | None = None,
+    resolver: HostResolver = system_resolver,
+    now: Callable[[], float] = time.time,
+) -> Login:
+    """Log in to a server, and store the login in place of an earlier one.
+
+    A person logs in through `authorizer`; the grants client_credentials and jwt_bearer need none. `scopes` are asked
+    for besides those that the server proposes.
+
+    Raises:
+        OAuthError: The login failed; nothing stored has changed. The message says why.
+    """
+    settings = settings or OAuthSettings()
+    if settings.interactive and authorizer is None:
+        raise TypeError("login: a person logs in through authorizer, such as LoopbackAuthorizer(print)")
+    source = TokenSource(
+        server,
+        settings or OAuthSettings(),
+        store,
+        authorizer=authorizer,
+        http=http,
+        resolver=resolver,
+        now=now,
+    )
+    status, headers = await source.endpoints.probe(server.url, PROBE_HEADERS, PROBE)
+    challenge = challenge_of(headers) if status == 401 else Challenge()
+    return await source.log_in(challenge, tuple(scopes))
+
+
+async def logout(
+    server: Protected,
+    store: LoginStore,
+    settings: OAuthSettings | None = None,
+    *,
+    http: HttpFactory | None = None,
+    resolver: HostResolver = system_resolver,
+    now: Callable[[], float] = time.time,
+) -> bool | None:
+    """Revoke the tokens of a login where its issuer can (RFC 7009), and forget it whatever the issuer says.
+
+    Returns None if there was no login; otherwise whether the issuer confirmed that the tokens are revoked.
+    """
+    source = TokenSource(server, settings or OAuthSettings(), store, http=http, resolver=resolver, now=now)
+    return await source.log_out()
+
+
+@dataclass(frozen=True, slots=True)
+class LoginState:
+    """How a login stands, without any token: what `doctor` and lists show.
+
+    `state` is "none" (nobody logged in), "valid", "renewable" (the token ended and is renewed at the next request),
+    "ended" (a program logs in anew at the next request) or "needs_login" (a person has to).
+    """
+
+    state: Literal["none", "valid", "renewable", "ended", "needs_login"]
+    issuer: str = ""
+    scopes: tuple[str, ...] = ()
+    expires_at: float = 0.0
+    problem: str = ""
+
+
+async def login_state(
+    server: Protected,
+    store: LoginStore,
+    settings: OAuthSettings | None = None,
+    *,
+    now: Callable[[], float] = time.time,
+) -> LoginState:
+    """How the login at a server stands, from what is stored. Nothing is sent. Raises OAuthError for a broken store."""
+    settings = settings or OAuthSettings()
+    found = await store.read(login_name(server.url, settings))
+    if found is None:
+        return LoginState("none")
+    token, issuer = found.token, found.issuer.issuer
+    if token is None:
+        return LoginState("needs_login" if settings.interactive else "ended", issuer, problem=found.problem)
+    if not token.expired(now()):
+        state: Literal["valid", "renewable", "ended", "needs_login"] = "valid"
+    elif token.refresh_token:
+        state = "renewable"
+    else:
+        state = "needs_login" if settings.interactive else "ended"
+    return LoginState(state, issuer, token.scopes, token.expires_at, found.problem)

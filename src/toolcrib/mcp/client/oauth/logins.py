@@ -1,0 +1,156 @@
+"""What is stored of a login: tokens with their absolute end, the client, the issuer. In a private file or the keyring.
+
+Logins have a place of their own, apart from the secrets that tools may be given by reference: no model can name them.
+Each is stored under a hash of server, issuer and client as they are configured, and names the issuer that it is bound
+to: no token and no client of one issuer is ever sent to another.
+
+One lock for each login, between tasks and processes, is held while a refresh token is spent, until the new one is
+stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolcrib.call import FORMAT
+from toolcrib.mcp.client.oauth.clients import Client
+from toolcrib.mcp.client.oauth.discovery import IssuerMetadata, canonical_url
+from toolcrib.mcp.client.oauth.grants import Token
+from toolcrib.mcp.client.oauth.problems import OAuthError
+from toolcrib.mcp.client.oauth.settings import OAuthSettings
+from toolcrib.private_files import OPEN_FLAGS, locked, state_folder
+from toolcrib.secrets.secret_file import SecretFile
+from toolcrib.secrets.stores import SecretError, SecretStore
+
+__all__ = ["ChangeableStore", "Login", "LoginStore", "login_name"]
+
+
+class ChangeableStore(SecretStore, Protocol):
+    """A store of secrets that can be changed, such as `SecretFile` and `Keyring`."""
+
+    def set(self, name: str, value: str) -> None: ...
+    def remove(self, name: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login at one MCP server. Without a token, `problem` says why a person has to log in again."""
+
+    server_url: str
+    resource: str
+    issuer: IssuerMetadata
+    client: Client
+    token: Token | None = None
+    dpop_key: str = field(default="", repr=False)
+    problem: str = ""
+    wanted_scopes: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps({"format": FORMAT, **asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Login | None:
+        """The login in a stored text; None if it cannot be read, which is as if nobody had logged in."""
+        try:
+            data = json.loads(text)
+            if data.pop("format") != FORMAT:
+                return None
+            token = data.pop("token")
+            return cls(
+                issuer=_made(IssuerMetadata, data.pop("issuer")),
+                client=_made(Client, data.pop("client")),
+                token=None if token is None else _made(Token, token),
+                wanted_scopes=tuple(data.pop("wanted_scopes")),
+                **data,
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+
+
+def _made(kind: type[Any], data: dict[str, Any]) -> Any:
+    """A dataclass of ours from its JSON: lists are tuples in all of them."""
+    names = {one.name for one in fields(kind)}
+    return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in data.items() if key in names})
+
+
+def login_name(server_url: str, settings: OAuthSettings, profile: str = "") -> str:
+    """The name under which a login is stored. `profile` tells several logins at one server apart."""
+    client = settings.client_id or settings.client_metadata_url
+    parts = (canonical_url(server_url), settings.issuer, settings.grant, client, profile)
+    return "mcp." + hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+class LoginStore:
+    """Where logins are: `LoginStore.of_user()` is the user's file; `LoginStore(Keyring("toolcrib mcp"))` the keyring.
+
+    `locks` is a folder for files that processes lock; they contain nothing.
+    """
+
+    def __init__(self, secrets: ChangeableStore, *, locks: Path | None = None) -> None:
+        self._secrets = secrets
+        self._locks = locks or state_folder() / "mcp-locks"
+
+    @classmethod
+    def of_user(cls, *, keyring: bool = False) -> LoginStore:
+        """The logins of this user: in a file that only the user may read, or in the system's keyring."""
+        if keyring:
+            from toolcrib.secrets.system_keyring import Keyring
+
+            return cls(Keyring("toolcrib mcp"))
+        return cls(SecretFile(state_folder() / "mcp-logins.json"))
+
+    async def read(self, name: str) -> Login | None:
+        """A stored login; None if there is none. Raises OAuthError if the store cannot be used."""
+        text = await self._use(self._secrets.get, name)
+        return Login.from_json(text) if text else None
+
+    async def write(self, name: str, login: Login) -> None:
+        """Store a login in place of an earlier one. Raises OAuthError."""
+        await self._use(self._secrets.set, name, login.to_json())
+
+    async def remove(self, name: str) -> bool:
+        """Remove a login. Returns whether there was one. Raises OAuthError."""
+        return bool(await self._use(self._secrets.remove, name))
+
+    async def _use(self, method: Any, *arguments: str) -> Any:
+        try:
+            # A keyring may ask its daemon, which may ask a person.
+            return await asyncio.to_thread(method, *arguments)
+        except SecretError as problem:
+            raise OAuthError(f"logins cannot be read or stored: {problem}") from None
+
+    @asynccontextmanager
+    async def locked(self, name: str) -> AsyncGenerator[None]:
+        """Hold the lock of one login, which other processes and threads wait for."""
+        stack = ExitStack()
+        # A thread of its own waits: those of the loop are few, and whoever holds the lock needs one to store a token.
+        executor = ThreadPoolExecutor(1, "toolcrib-login-lock")
+        waiting = asyncio.get_running_loop().run_in_executor(executor, self._lock, name, stack)
+        executor.shutdown(wait=False)
+        try:
+            await asyncio.shield(waiting)
+        except asyncio.CancelledError:  # the thread may still get the lock; then it gives it back
+            waiting.add_done_callback(lambda _: stack.close())
+            raise
+        try:
+            yield
+        finally:
+            stack.close()
+
+    def _lock(self, name: str, stack: ExitStack) -> None:
+        try:
+            self._locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(self._locks / name, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+        except OSError as problem:
+            raise OAuthError(f"{self._locks} cannot be used for locks: {problem.strerror}") from None
+        stack.callback(os.close, fd)
+        stack.enter_context(locked(fd))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -59,7 +60,8 @@ class Endpoints:
         resolver: HostResolver = system_resolver,
     ) -> None:
         self._plain_http = urlsplit(server_url).scheme == "http"
-        self._http = http or (lambda: _guarded(login_guard(server_url, issuer, resolver)))
+        guard = cache(lambda: login_guard(server_url, issuer, resolver))
+        self._http = http or (lambda: _guarded(guard()))
 
     def check(self, url: str, what: str) -> str:
         """The URL itself, if requests may go there at all. Raises OAuthError."""

@@ -47,9 +47,9 @@ class _Flow:
             challenge = _challenge(response)
             nonce = response.headers.get("dpop-nonce", "")
             new_nonce = login is not None and self.source.take_nonce(login, str(request.url), nonce)
+            if login is not None and response.status_code != 401:
+                self.source.accepted(login)
             if challenge is None:
-                if login is not None:
-                    self.source.accepted(login)
                 return
             if number == ROUNDS - 1:
                 break

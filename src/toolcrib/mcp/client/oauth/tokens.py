@@ -130,9 +130,12 @@ class TokenSource:
             if other is not None and not self._due(other):
                 return other
             if login is not None and login.token is not None and not renewed and not self._is_new(rejected):
-                login = await self._refreshed(login, login.token)
-                if (other := _with_another_token(login, rejected)) is not None:
+                other = _with_another_token(await self._refreshed(login, login.token), rejected)
+                if other is not None:
                     return other
+                login = (
+                    self._memory.login
+                )  # it may say by now why there is no token; it still says which issuer
             return await self._new_login(login, challenge, (), rejected)
 
     async def after_403(self, used: Token | None, challenge: Challenge) -> Login:

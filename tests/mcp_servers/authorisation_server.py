@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from toolcrib.mcp.client.oauth import Redirect
+from toolcrib.mcp.client.oauth import Callback
 
 BASIC, POST = "client_secret_basic", "client_secret_post"
 
@@ -325,11 +325,11 @@ class Person:
         self.http = http
         self.logins: list[str] = []
 
-    def opened(self, redirect_uri: str, *, fixed: bool) -> AbstractAsyncContextManager[Redirect]:
+    def opened(self, redirect_uri: str, *, fixed: bool) -> AbstractAsyncContextManager[Callback]:
         return self._opened(redirect_uri.replace(":0/", ":51234/"))
 
     @asynccontextmanager
-    async def _opened(self, uri: str) -> AsyncGenerator[Redirect]:
+    async def _opened(self, uri: str) -> AsyncGenerator[Callback]:
         yield _Visit(uri, self)
 
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from toolcrib.mcp.client.oauth.browser import Authorizer, LoopbackAuthorizer, PasteAuthorizer, Redirect
+    from toolcrib.mcp.client.oauth.browser import Authorizer, Callback, LoopbackAuthorizer, PasteAuthorizer
     from toolcrib.mcp.client.oauth.login import LoginState, auth_for, login, login_state, logout
     from toolcrib.mcp.client.oauth.logins import Login, LoginStore
     from toolcrib.mcp.client.oauth.problems import NeedsLogin, OAuthError
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Authorizer",
+    "Callback",
     "Login",
     "LoginState",
     "LoginStore",
@@ -51,7 +52,6 @@ __all__ = [
     "OAuthError",
     "OAuthSettings",
     "PasteAuthorizer",
-    "Redirect",
     "auth_for",
     "login",
     "login_state",
@@ -61,7 +61,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "browser": ("Authorizer", "LoopbackAuthorizer", "PasteAuthorizer", "Redirect"),
+        "browser": ("Authorizer", "LoopbackAuthorizer", "PasteAuthorizer", "Callback"),
         "login": ("LoginState", "auth_for", "login", "login_state", "logout"),
         "logins": ("Login", "LoginStore"),
         "problems": ("NeedsLogin", "OAuthError"),

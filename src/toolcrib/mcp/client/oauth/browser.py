@@ -20,7 +20,7 @@ from toolcrib.mcp.client.oauth.clients import Client
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words
 
-__all__ = ["Authorizer", "LoopbackAuthorizer", "PasteAuthorizer", "Redirect", "authorization_code"]
+__all__ = ["Authorizer", "Callback", "LoopbackAuthorizer", "PasteAuthorizer", "authorization_code"]
 
 MAX_REQUEST = 16_384  # bytes of a browser's request
 READ_SECONDS = 5.0
@@ -33,7 +33,7 @@ HEADERS = (
 )
 
 
-class Redirect(Protocol):
+class Callback(Protocol):
     """A place that one authorization response comes back to."""
 
     @property
@@ -46,13 +46,13 @@ class Redirect(Protocol):
 class Authorizer(Protocol):
     """Lets a person log in."""
 
-    def opened(self, redirect_uri: str, *, fixed: bool) -> AbstractAsyncContextManager[Redirect]:
+    def opened(self, redirect_uri: str, *, fixed: bool) -> AbstractAsyncContextManager[Callback]:
         """A place for the response. Unless it is `fixed`, another port than that of `redirect_uri` will do."""
         ...
 
 
 async def authorization_code(
-    redirect: Redirect,
+    redirect: Callback,
     issuer: IssuerMetadata,
     client: Client,
     resource: str,
@@ -131,7 +131,7 @@ class LoopbackAuthorizer:
         self._timeout = timeout
 
     @asynccontextmanager
-    async def opened(self, redirect_uri: str, *, fixed: bool) -> AsyncGenerator[Redirect]:
+    async def opened(self, redirect_uri: str, *, fixed: bool) -> AsyncGenerator[Callback]:
         parts = urlsplit(redirect_uri)
         waiting = _Listener(parts.path or "/", self._show, self._open, self._timeout)
         async with AsyncExitStack() as stack:
@@ -225,7 +225,7 @@ class PasteAuthorizer:
         self._ask = ask
 
     @asynccontextmanager
-    async def opened(self, redirect_uri: str, *, fixed: bool) -> AsyncGenerator[Redirect]:
+    async def opened(self, redirect_uri: str, *, fixed: bool) -> AsyncGenerator[Callback]:
         parts = urlsplit(redirect_uri)
         # Nothing listens there: the browser shows an error page, and the address of that page is what is pasted.
         port = parts.port or 49152 + secrets.randbelow(16384)

@@ -18,7 +18,7 @@ from toolcrib.net.urls import NetworkRefused
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Endpoints", "HttpFactory", "Reply", "login_guard", "same_origin"]
+__all__ = ["EndpointReply", "Endpoints", "HttpFactory", "login_guard", "same_origin"]
 
 HttpFactory = Callable[[], "httpx2.AsyncClient"]
 
@@ -32,7 +32,7 @@ LOOPBACK = ("localhost", "*.localhost", "127.0.0.0/8", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EndpointReply:
     """An answer of an endpoint. `data` is its JSON object; empty if it is none."""
 
     status: int
@@ -82,19 +82,19 @@ class Endpoints:
             raise OAuthError(f"the {what} must be https, got {url[:200]!r}")
         return url
 
-    async def get(self, url: str, what: str) -> Reply:
+    async def get(self, url: str, what: str) -> EndpointReply:
         """Fetch a JSON document. Raises OAuthError if the host cannot or must not be reached."""
         return await self._send("GET", url, what, {"accept": "application/json"})
 
     async def post_form(
         self, url: str, what: str, form: Mapping[str, str], headers: Mapping[str, str] = {}
-    ) -> Reply:
+    ) -> EndpointReply:
         """Send a form. Raises OAuthError."""
         return await self._send("POST", url, what, {"accept": "application/json", **headers}, data=dict(form))
 
     async def post_json(
         self, url: str, what: str, data: Mapping[str, Any], headers: Mapping[str, str] = {}
-    ) -> Reply:
+    ) -> EndpointReply:
         """Send JSON. Raises OAuthError."""
         return await self._send("POST", url, what, {"accept": "application/json", **headers}, json=dict(data))
 
@@ -115,7 +115,9 @@ class Endpoints:
         except (httpx2.HTTPError, OSError) as problem:
             raise _unreachable(url, "MCP server", problem) from None
 
-    async def _send(self, method: str, url: str, what: str, headers: Mapping[str, str], **body: Any) -> Reply:
+    async def _send(
+        self, method: str, url: str, what: str, headers: Mapping[str, str], **body: Any
+    ) -> EndpointReply:
         import httpx2
 
         self.check(url, what)
@@ -136,7 +138,7 @@ class Endpoints:
         raise OAuthError(f"the {what} at {_origin_words(url)} redirects too often")
 
 
-async def _reply(response: httpx2.Response, url: str, what: str) -> Reply:
+async def _reply(response: httpx2.Response, url: str, what: str) -> EndpointReply:
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
@@ -147,7 +149,7 @@ async def _reply(response: httpx2.Response, url: str, what: str) -> Reply:
     except (ValueError, RecursionError):
         data = None
     nonce = response.headers.get("dpop-nonce", "")
-    return Reply(response.status_code, data if isinstance(data, dict) else {}, nonce)
+    return EndpointReply(response.status_code, data if isinstance(data, dict) else {}, nonce)
 
 
 def login_guard(server_url: str, issuer: str = "", resolver: HostResolver = system_resolver) -> NetGuard:

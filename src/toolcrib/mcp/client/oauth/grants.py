@@ -10,11 +10,11 @@ from typing import Any
 from toolcrib.mcp.client.oauth.clients import Client, authenticate
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata
 from toolcrib.mcp.client.oauth.dpop import DpopKey
-from toolcrib.mcp.client.oauth.endpoints import Endpoints, Reply
+from toolcrib.mcp.client.oauth.endpoints import EndpointReply, Endpoints
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
 
-__all__ = ["Token", "TokenEndpoint", "TokenRefused", "workload_assertion"]
+__all__ = ["TokenEndpoint", "TokenRefused", "TokenSet", "workload_assertion"]
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 PASSING = ("temporarily_unavailable", "server_error", "slow_down")  # errors that say nothing about the token
@@ -31,7 +31,7 @@ class TokenRefused(OAuthError):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TokenSet:
     """An access token with all that is known of it. `expires_at` is in seconds since 1970; 0 if nothing was said."""
 
     access_token: str = field(repr=False)
@@ -73,25 +73,25 @@ class TokenEndpoint:
 
     async def exchange_code(
         self, code: str, verifier: str, redirect_uri: str, scopes: tuple[str, ...], now: float
-    ) -> Token:
+    ) -> TokenSet:
         """Tokens for an authorization code."""
         form = {"code": code, "code_verifier": verifier, "redirect_uri": redirect_uri}
         return await self._token("authorization_code", form, scopes, now)
 
-    async def refresh(self, token: Token, now: float) -> Token:
+    async def refresh(self, token: TokenSet, now: float) -> TokenSet:
         """New tokens for a refresh token. What the answer leaves out stays as it was."""
         fresh = await self._token("refresh_token", {"refresh_token": token.refresh_token}, token.scopes, now)
         return replace(fresh, refresh_token=fresh.refresh_token or token.refresh_token)
 
-    async def client_credentials(self, scopes: tuple[str, ...], now: float) -> Token:
+    async def client_credentials(self, scopes: tuple[str, ...], now: float) -> TokenSet:
         """A token for a program that proves its own identity."""
         return await self._token("client_credentials", _scope(scopes), scopes, now)
 
-    async def jwt_bearer(self, assertion: str, scopes: tuple[str, ...], now: float) -> Token:
+    async def jwt_bearer(self, assertion: str, scopes: tuple[str, ...], now: float) -> TokenSet:
         """A token for an assertion that somebody else signed (RFC 7523)."""
         return await self._token(JWT_BEARER, {"assertion": assertion, **_scope(scopes)}, scopes, now)
 
-    async def revoke(self, token: Token, now: float) -> bool:
+    async def revoke(self, token: TokenSet, now: float) -> bool:
         """Revoke both tokens (RFC 7009). Returns whether the issuer took it; False if it has no such endpoint."""
         url = self._issuer.revocation_endpoint
         if not url:
@@ -108,12 +108,12 @@ class TokenEndpoint:
 
     async def _token(
         self, grant: str, fields: Mapping[str, str], scopes: tuple[str, ...], now: float
-    ) -> Token:
+    ) -> TokenSet:
         form = {"grant_type": grant, **fields, "resource": self._resource}
         reply = await self._post(self._issuer.token_endpoint, "token endpoint", form, now)
         return _read_token(reply, self._issuer.issuer, scopes, now, must_be_bound=self._settings.dpop is True)
 
-    async def _post(self, url: str, what: str, fields: Mapping[str, str], now: float) -> Reply:
+    async def _post(self, url: str, what: str, fields: Mapping[str, str], now: float) -> EndpointReply:
         for _ in range(2):  # a server that wants a nonce says which one in its first answer
             form, headers = dict(fields), dict[str, str]()
             authenticate(self._client, self._settings, self._issuer.issuer, form, headers, now)
@@ -147,8 +147,8 @@ def _scope(scopes: tuple[str, ...]) -> dict[str, str]:
 
 
 def _read_token(
-    reply: Reply, issuer: str, scopes: tuple[str, ...], now: float, *, must_be_bound: bool
-) -> Token:
+    reply: EndpointReply, issuer: str, scopes: tuple[str, ...], now: float, *, must_be_bound: bool
+) -> TokenSet:
     data = reply.data
     if "error" in data or not reply.ok:
         if data.get("error") in (None, *PASSING) or reply.status == 429 or reply.status >= 500:
@@ -163,7 +163,7 @@ def _read_token(
             f"{issuer} issued a token of the kind {foreign_words(kind)}, which is not what was asked for"
         )
     granted, refresh = data.get("scope"), data.get("refresh_token")
-    return Token(
+    return TokenSet(
         access,
         "DPoP" if kind == "dpop" else "Bearer",
         now,

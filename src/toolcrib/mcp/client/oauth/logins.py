@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from toolcrib.call import FORMAT
 from toolcrib.mcp.client.oauth.clients import Client
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata, canonical_url
-from toolcrib.mcp.client.oauth.grants import Token
+from toolcrib.mcp.client.oauth.grants import TokenSet
 from toolcrib.mcp.client.oauth.problems import OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
 from toolcrib.private_files import OPEN_FLAGS, locked, state_folder
@@ -49,7 +49,7 @@ class Login:
     resource: str
     issuer: IssuerMetadata
     client: Client
-    token: Token | None = None
+    token: TokenSet | None = None
     dpop_key: str = field(default="", repr=False)
     problem: str = ""
     wanted_scopes: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Login:
             return cls(
                 issuer=_made(IssuerMetadata, data.pop("issuer")),
                 client=_made(Client, data.pop("client")),
-                token=None if token is None else _made(Token, token),
+                token=None if token is None else _made(TokenSet, token),
                 wanted_scopes=tuple(data.pop("wanted_scopes")),
                 **data,
             )

@@ -27,7 +27,7 @@ from toolcrib.mcp.client.oauth.clients import Client, choose_client, configured_
 from toolcrib.mcp.client.oauth.discovery import Discovered, discover, same_issuer
 from toolcrib.mcp.client.oauth.dpop import ALGORITHM, DpopKey
 from toolcrib.mcp.client.oauth.endpoints import Endpoints, HttpFactory
-from toolcrib.mcp.client.oauth.grants import Token, TokenEndpoint, TokenRefused, workload_assertion
+from toolcrib.mcp.client.oauth.grants import TokenEndpoint, TokenRefused, TokenSet, workload_assertion
 from toolcrib.mcp.client.oauth.logins import Login, LoginStore, login_name
 from toolcrib.mcp.client.oauth.problems import NeedsLogin, OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
@@ -119,7 +119,7 @@ class TokenSource:
         key = self._dpop_key(login)
         return key is not None and key.take_nonce(url, nonce)
 
-    async def after_401(self, rejected: Token | None, challenge: Challenge, *, renewed: bool) -> Login:
+    async def after_401(self, rejected: TokenSet | None, challenge: Challenge, *, renewed: bool) -> Login:
         """The login to repeat a request with, after a server refused a token or wanted one.
 
         `renewed` says that this request already had a renewed token. Raises NeedsLogin or OAuthError.
@@ -138,7 +138,7 @@ class TokenSource:
                 )  # it may say by now why there is no token; it still says which issuer
             return await self._new_login(login, challenge, (), rejected)
 
-    async def after_403(self, used: Token | None, challenge: Challenge) -> Login:
+    async def after_403(self, used: TokenSet | None, challenge: Challenge) -> Login:
         """The same after a server wanted more scopes: those of before are asked for again, with the new ones."""
         async with self._lock:
             login = await self._stored()
@@ -187,7 +187,7 @@ class TokenSource:
                 self._memory.gave_up = None
         return login
 
-    async def _refreshed(self, login: Login, token: Token) -> Login | None:
+    async def _refreshed(self, login: Login, token: TokenSet) -> Login | None:
         """The login with a new token. The old one if the issuer cannot be reached before its end."""
         async with self._store.locked(self.key):
             latest = await self._stored()
@@ -228,7 +228,7 @@ class TokenSource:
         return await self._keep(replace(login, token=None, client=client, problem=str(refused)))
 
     async def _new_login(
-        self, login: Login | None, challenge: Challenge, scopes: tuple[str, ...], rejected: Token | None
+        self, login: Login | None, challenge: Challenge, scopes: tuple[str, ...], rejected: TokenSet | None
     ) -> Login:
         if self.settings.interactive:
             return await self._login_by_person(login, challenge, scopes, rejected)
@@ -243,7 +243,7 @@ class TokenSource:
             raise
 
     async def _login_by_person(
-        self, login: Login | None, challenge: Challenge, scopes: tuple[str, ...], rejected: Token | None
+        self, login: Login | None, challenge: Challenge, scopes: tuple[str, ...], rejected: TokenSet | None
     ) -> Login:
         memory = self._memory
         if self._is_new(rejected) and self._authorizer is not None:
@@ -335,7 +335,7 @@ class TokenSource:
         """Whether a login has no token, or one that should be renewed."""
         return login.token is None or login.token.due(self._now())
 
-    def _is_new(self, rejected: Token | None) -> bool:
+    def _is_new(self, rejected: TokenSet | None) -> bool:
         """Whether a refused token is one that we were just given: another one would be refused, too."""
         return rejected is not None and rejected.access_token == self._memory.unproved
 
@@ -397,7 +397,7 @@ class TokenSource:
         return self._memory.dpop
 
 
-def _with_another_token(login: Login | None, refused: Token | None) -> Login | None:
+def _with_another_token(login: Login | None, refused: TokenSet | None) -> Login | None:
     """The login, if it has a token that is not the refused one."""
     if login is None or login.token is None:
         return None

@@ -21,6 +21,7 @@ from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.tools.shell_params import ShellParams
 
+MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
 MAX_VARIABLES = 32_000  # characters of all names and values
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED = "TOOLCRIB_"
@@ -62,6 +63,23 @@ def without_references(params: ShellParams) -> dict[str, object]:
     """The parameters in which a word stands for each secret."""
     in_env = {name: REFERENCE.sub("secret", value) for name, value in params.env.items()}
     return {"command": REFERENCE.sub("secret", params.command), "env": in_env}
+
+
+def problem_of_command(command: str) -> str | None:
+    """Why a text cannot be a command line, in words for the model."""
+    if not command.strip():
+        return "command is empty."
+    if "\0" in command:
+        return "command contains a NUL character."
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        return "command holds half of a surrogate pair, which cannot be passed on."
+    if size > MAX_COMMAND:
+        return f"command is {size:,} bytes long; at most {MAX_COMMAND:,} are possible. Write it to a file."
+    if isinstance(problem := as_variables(command), str):
+        return f"command: {problem}."
+    return None
 
 
 def problem_of_variables(env: Mapping[str, str]) -> str | None:

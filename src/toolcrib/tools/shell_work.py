@@ -47,11 +47,11 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult
 from toolcrib.secrets.references import REFERENCE
-from toolcrib.secrets.variables import as_variables
 from toolcrib.tools.shell_command import (
     CommandToRun,
     as_asked,
     judged,
+    problem_of_command,
     problem_of_variables,
     without_references,
 )
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.tools.workspace import Workspace
 
-MAX_COMMAND = 120_000  # bytes; the system's own limit is a little above
 START_WAIT = 0.5  # seconds in which a command in the background may fail, which its start then tells
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
@@ -100,21 +99,7 @@ class ShellWork:
     # Judge: what the command would do, and who decides on it.
 
     def precheck(self, params: ShellParams) -> str | None:
-        if not params.command.strip():
-            return "command is empty."
-        if "\0" in params.command:
-            return "command contains a NUL character."
-        try:
-            size = len(params.command.encode())
-        except UnicodeEncodeError:
-            return "command holds half of a surrogate pair, which cannot be passed on."
-        if size > MAX_COMMAND:
-            return (
-                f"command is {size:,} bytes long; at most {MAX_COMMAND:,} are possible. Write it to a file."
-            )
-        if isinstance(problem := as_variables(params.command), str):
-            return f"command: {problem}."
-        if wrong := problem_of_variables(params.env):
+        if wrong := problem_of_command(params.command) or problem_of_variables(params.env):
             return wrong
         judgement = self._judge(params).judgement
         if judgement.verdict == "deny":

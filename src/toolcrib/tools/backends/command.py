@@ -95,7 +95,11 @@ class CommandBackend:
         """Runs a command in a folder of the backend, to its end."""
         place = self.place(folder)
         where = posixpath.join(self._root, place.shown)
-        return CommandOutput(*await self._run(f"cd -- {quote(where)} || exit\n{command}", stdin))
+
+        async def work() -> tuple[int, bytes, bytes]:
+            return await self._run(f"cd -- {quote(where)} || exit\n{command}", stdin)
+
+        return CommandOutput(*await self._loop.awaited(work()))
 
     def command_runner(self) -> CommandBackend:
         return self

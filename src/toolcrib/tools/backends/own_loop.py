@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,6 +24,26 @@ class OwnLoop:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Awaits a coroutine on the loop, and waits for it."""
         return asyncio.run_coroutine_threadsafe(work, self._begun()).result()
+
+    async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
+        """Awaits a coroutine on the loop, from another one. A cancellation reaches it, and waits for its end."""
+        loop = self._begun()
+        done: Future[None] = Future()
+
+        async def begin() -> asyncio.Task[T]:
+            task = asyncio.ensure_future(work)
+            task.add_done_callback(lambda _: done.set_result(None))
+            return task
+
+        task = asyncio.run_coroutine_threadsafe(begin(), loop).result()
+        ended = asyncio.wrap_future(done)
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            loop.call_soon_threadsafe(task.cancel)
+            await ended
+            raise
+        return task.result()
 
     def _begun(self) -> asyncio.AbstractEventLoop:
         with self._lock:

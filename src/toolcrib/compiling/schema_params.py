@@ -18,6 +18,7 @@ class SchemaParams:
     """Params from a raw JSON Schema, validated by jsonschema-rs; the params are the plain JSON data."""
 
     def __init__(self, raw: Mapping[str, Any], *, tool: str) -> None:
+        self.raw = raw  # as its author wrote it, for those who take any JSON Schema
         self.unsaid: Mapping[str, Sequence[str]] = {}
         from toolcrib.schema.canonical import clean
         from toolcrib.schema.validator import offline_validator

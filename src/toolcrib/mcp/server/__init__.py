@@ -8,7 +8,10 @@
 | `asking` | how a question reaches the client, in both revisions of the protocol |
 | `peer` | what a running tool may ask of the client that called it |
 | `clients` | the clients that are connected, each with the run that its calls belong to |
-| `stdio` | serving on standard input and output |
+| `questions` | approvals and questions, put to the person at the client |
+| `tasks` | the tasks extension: a long call becomes a task |
+| `offers`, `offered` | resources, prompts and completions: your objects, and the requests for them |
+| `stdio`, `http`, `http_server`, `auth` | the transports; who may call over HTTP |
 """
 
 from importlib.util import find_spec
@@ -17,7 +20,10 @@ from toolcrib.lazy_names import lazy_names
 
 HOMES = {
     "face": ("McpFace",),
+    "offers": ("Complete", "Prompts", "Resources"),
     "peer": ("McpPeer", "peer_of_call"),
+    "http": ("asgi_app", "serve_http"),
+    "auth": ("IntrospectionVerifier", "JwtVerifier", "OAuthResource", "SharedToken"),
     "stdio": ("serve_stdio",),
 }
 __all__ = sorted(name for names in HOMES.values() for name in names)

@@ -11,7 +11,7 @@ With `Rounds` the call itself stays where it is, in its task; only the request t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,8 +63,11 @@ def abilities_of(capabilities: types.ClientCapabilities | None) -> Abilities:
 class Port(Protocol):
     """Puts requests to the client of a call."""
 
-    async def ask(self, requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
-        """The client's responses by name, as objects of the SDK; without those that did not come."""
+    async def ask(self, requests: Mapping[str, types.InputRequest], *, anew: bool) -> dict[str, Any]:
+        """The client's responses by name, as objects of the SDK; without those that did not come.
+
+        `anew`: responses that the client sent before it was asked do not count.
+        """
         ...
 
 
@@ -76,7 +79,7 @@ class DirectPort:
         self._related = ServerMessageMetadata(related_request_id=request_id)
         self._seconds = seconds
 
-    async def ask(self, requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
+    async def ask(self, requests: Mapping[str, types.InputRequest], *, anew: bool) -> dict[str, Any]:
         answers = await asyncio.gather(*(self._one(request) for request in requests.values()))
         return {name: answer for name, answer in zip(requests, answers, strict=True) if answer is not None}
 
@@ -91,27 +94,35 @@ class DirectPort:
 
 
 class Rounds:
-    """Asks by results that require input. `questions` are those that wait for a response."""
+    """Asks by results that require input. `questions` are those that wait for a response.
 
-    def __init__(self, seconds: float) -> None:
+    `given` are responses that came with the first request: a client may know by name what a tool will ask.
+    """
+
+    def __init__(self, seconds: float, given: Mapping[str, Any] | None = None) -> None:
         self._seconds = seconds
+        self._given = dict(given or {})
         self._asked = 0
         self._waiting: dict[str, tuple[types.InputRequest, asyncio.Future[Any]]] = {}
         self.news = asyncio.Event()
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def questions(self) -> dict[str, types.InputRequest]:
         """The requests that wait, by the name that the client is told."""
         return {name: request for name, (request, _) in self._waiting.items()}
 
-    async def ask(self, requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
+    async def ask(self, requests: Mapping[str, types.InputRequest], *, anew: bool) -> dict[str, Any]:
         loop, names = asyncio.get_running_loop(), {}
         for name, request in requests.items():
             self._asked += 1
             names[name] = shown = f"{name}_{self._asked}" if name in self._waiting else name
             self._waiting[shown] = (request, loop.create_future())
         futures = {name: self._waiting[shown][1] for name, shown in names.items()}
+        if not anew:
+            self.answer({names[name]: self._given.pop(name) for name in requests if name in self._given})
         self.news.set()
+        self.on_change()
         try:
             await asyncio.wait(futures.values(), timeout=self._seconds)
             return {name: future.result() for name, future in futures.items() if future.done()}
@@ -120,15 +131,20 @@ class Rounds:
                 self._waiting.pop(shown, None)
 
     def answer(self, responses: Mapping[str, Any]) -> None:
-        """Hand in what the client responded. Responses to nothing that waits are ignored."""
+        """Hand in what the client responded. What answers nothing that waits, or is no such response, is ignored."""
         for name, response in responses.items():
             waiting = self._waiting.get(name)
             if waiting is None or waiting[1].done():
                 continue
             request, future = waiting
-            fits = RESULTS[request.method]
-            if isinstance(response, fits) or (
-                fits is types.CreateMessageResultWithTools and isinstance(response, types.CreateMessageResult)
-            ):
-                future.set_result(response)
-                del self._waiting[name]
+            data = (
+                response.model_dump(mode="json", by_alias=True)
+                if isinstance(response, BaseModel)
+                else response
+            )
+            try:
+                future.set_result(RESULTS[request.method].model_validate(data, by_name=False))
+            except ValidationError:
+                continue
+            del self._waiting[name]
+            self.on_change()

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Clients", "RequestContext", "is_modern"]
 
 RequestContext = ServerRequestContext[Any, Any]
-LOG_LEVEL = "toolcrib log level"
+LOG_LEVEL = "toolcrib log level"  # keys of a connection's state
+WATCHED = "toolcrib watched resources"
 MAX_PRINCIPALS = 1_000  # the run of whoever called longest ago ends first
 
 
@@ -80,6 +81,27 @@ class Clients:
         connection = _connection_of(ctx)
         usual: types.LoggingLevel = "debug" if is_modern(ctx) else "info"
         return usual if connection is None else connection.state.get(LOG_LEVEL, usual)
+
+    def watch(self, ctx: RequestContext, uri: str, most: int) -> bool:
+        """Let a connection be told of changes to a resource; False if it watches too many already."""
+        connection = _connection_of(ctx)
+        if connection is None:
+            return True
+        self._connected(connection)
+        watched: set[str] = connection.state.setdefault(WATCHED, set())
+        if len(watched) >= most:
+            return uri in watched
+        watched.add(uri)
+        return True
+
+    def unwatch(self, ctx: RequestContext, uri: str) -> None:
+        connection = _connection_of(ctx)
+        if connection is not None:
+            connection.state.get(WATCHED, set()).discard(uri)
+
+    def watching(self, uri: str) -> list[Connection]:
+        """The connections that watch a resource."""
+        return [one for one in self.connections() if uri in one.state.get(WATCHED, ())]
 
     def connections(self) -> list[Connection]:
         """The connections that are open."""

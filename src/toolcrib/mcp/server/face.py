@@ -7,10 +7,8 @@ policy, sandbox, limits, masking and audit log hold for it as for any other.
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -23,14 +21,15 @@ from mcp.shared.exceptions import MCPError
 import toolcrib
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import ErrorCode
-from toolcrib.events import Event
 from toolcrib.mcp.content import call_result
-from toolcrib.mcp.elicitation import answer_to, elicitation
 from toolcrib.mcp.server.asking import DirectPort, Rounds, abilities_of
 from toolcrib.mcp.server.clients import Clients, RequestContext, is_modern
-from toolcrib.mcp.server.listing import BadCursor, page_of, sorted_specs, tool_of
-from toolcrib.mcp.server.served_call import CURRENT, ServedCall, Slots
-from toolcrib.question import Answer, Lasting, Question
+from toolcrib.mcp.server.listing import BadCursor, page_of, tools_of
+from toolcrib.mcp.server.offered import Offered
+from toolcrib.mcp.server.offers import Complete, Prompts, Resources
+from toolcrib.mcp.server.questions import ClientApprover, Listener
+from toolcrib.mcp.server.served_call import ServedCall, Slots
+from toolcrib.mcp.server.tasks import Tasks, TaskSupport
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox
 
@@ -65,6 +64,14 @@ class McpFace:
         max_asking: How many calls may wait for an answer at one time.
         answer_time: Seconds that a person at the client has to answer a question.
         lasting_approvals: Whether a person at the client may say "always" for longer than their connection.
+        tasks: Tools whose calls become tasks at once: "optional" for clients that know the tasks extension, "required"
+            to refuse others.
+        task_after: Seconds after which any other call becomes a task, if the client knows the extension; None: never.
+        task_ttl: Seconds for which a task exists; one that still runs then is cancelled.
+        max_tasks: How many tasks there may be; beyond that, calls stay calls.
+        resources: Resources to offer beside the tools.
+        prompts: Prompts to offer.
+        complete: Suggests values for arguments of prompts and resource templates.
 
     Raises ImportError without the `mcp` extra.
 
@@ -93,6 +100,13 @@ class McpFace:
         max_asking: int = 256,
         answer_time: float = ANSWER_TIME,
         lasting_approvals: bool = False,
+        tasks: Mapping[str, TaskSupport] | None = None,
+        task_after: float | None = 20.0,
+        task_ttl: float = 3600.0,
+        max_tasks: int = 1_000,
+        resources: Resources | None = None,
+        prompts: Prompts | None = None,
+        complete: Complete | None = None,
     ) -> None:
         if page_size < 1 or max_calls < 1:
             raise ValueError("page_size and max_calls must be at least 1")
@@ -109,8 +123,10 @@ class McpFace:
         self._users = 0
         self._slots: Slots | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._replaced: tuple[Any, Any] | None = None  # the toolbox's own approver, and ours in its place
-        self._listener = _Listener(self)
+        self._approver: ClientApprover | None = (
+            None  # in the place of the toolbox's own, while the face is served
+        )
+        self._listener = Listener(self)
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self.server: Server[Any] = _Server(
@@ -125,6 +141,11 @@ class McpFace:
             RequestStateBoundary(
                 RequestStateSecurity.ephemeral(ttl=answer_time + KEPT), default_audience=name
             )
+        )
+        self._tasks = Tasks(self._clients, tasks or {}, task_after, task_ttl, max_tasks)
+        self._tasks.register(self.server)
+        self._offered = Offered(
+            self.server, self._run, self._clients, self._bus, page_size, resources, prompts, complete
         )
         self.server.add_request_handler("tools/list", types.PaginatedRequestParams, self._list_tools)
         self.server.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
@@ -151,9 +172,8 @@ class McpFace:
 
     def _open(self) -> None:
         self._slots = Slots(*self._limits)
-        own = self.toolbox.approver
-        ours = _ClientApprover(self, own)
-        self.toolbox.approver, self._replaced = ours, (own, ours)
+        self._approver = ClientApprover(self, self.toolbox.approver, self._lasting_approvals)
+        self.toolbox.approver = self._approver
         self.toolbox.sink.add(self._listener)
         self._watcher = asyncio.create_task(self._watch(), name="mcp tool list")
 
@@ -167,9 +187,11 @@ class McpFace:
         for call in list(self._calls.values()):
             await call.stop()
         self._calls.clear()
+        await self._tasks.close()
         await self._clients.close()
-        if self._replaced is not None and self.toolbox.approver is self._replaced[1]:
-            self.toolbox.approver = self._replaced[0]
+        current = self.toolbox.approver
+        if isinstance(current, ClientApprover) and current is self._approver:
+            self.toolbox.approver = current.own
 
     async def _watch(self) -> None:
         """Tell clients when the tools or the policy changed. A toolset says so by its version alone."""
@@ -189,6 +211,10 @@ class McpFace:
         for connection in self._clients.connections():
             await connection.send_tool_list_changed()
 
+    async def resource_updated(self, uri: str) -> None:
+        """Tell the clients that watch a resource that it is another now."""
+        await self._offered.resource_updated(uri)
+
     async def _initialized(self, ctx: RequestContext, params: types.NotificationParams) -> None:
         self._clients.meet(ctx)
 
@@ -202,7 +228,7 @@ class McpFace:
 
     async def _list_tools(self, ctx: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         shown = await self.toolbox.tool_list(run=await self._clients.run_of(ctx))
-        tools = [tool_of(spec, any_json=is_modern(ctx)) for spec in sorted_specs(shown.specs)]
+        tools = tools_of(shown, any_json=is_modern(ctx))
         try:
             page, cursor = page_of(tools, self._page_size, params.cursor)
         except BadCursor as problem:
@@ -216,29 +242,49 @@ class McpFace:
         }
         return data if cursor is None else {**data, "nextCursor": cursor}
 
-    async def _call_tool(
-        self, ctx: RequestContext, params: types.CallToolRequestParams
-    ) -> dict[str, Any] | types.InputRequiredResult:
-        if params.request_state is not None:
-            call = self._came_back(params.request_state)
-            if isinstance(call.port, Rounds):
-                call.port.answer(params.input_responses or {})
-        else:
-            call = await self._begin(ctx, params)
+    async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
+        wanted = ToolCall(params.name, params.arguments or {})
+        patience = self._tasks.patience(ctx, wanted.name)
+
+        async def work(key: CallKey) -> ToolResult:
+            offered = await self.toolbox.tool_list(run=key.run)
+            return await self.toolbox.call(wanted, key=key, tool_list=offered)
+
+        call = self._came_back(params) or await self._begin(ctx, work, params.input_responses)
+
+        def finish(result: ToolResult) -> dict[str, Any]:
+            return self._result(ctx, call, result)
+
+        outcome = await self._attended(ctx, call, patience, finish)
+        return finish(outcome) if isinstance(outcome, ToolResult) else outcome
+
+    async def _run(
+        self,
+        ctx: RequestContext,
+        params: types.InputResponseRequestParams,
+        work: Callable[[], Awaitable[Any]],
+    ) -> Any:
+        """Run other work as a call of the client: its result, or what it asks the client."""
+        call = self._came_back(params) or await self._begin(ctx, lambda key: work(), params.input_responses)
         return await self._attended(ctx, call)
 
-    def _came_back(self, state: str) -> ServedCall:
-        """The call that waits for this request. The state was sealed for it, and for the same arguments."""
-        call = self._calls.get(state)
-        if call is None or call.attached:
-            raise MCPError(
-                types.INVALID_PARAMS,
-                "Invalid or expired requestState",
-                data={"reason": "invalid_request_state"},
-            )
+    def _came_back(self, params: types.InputResponseRequestParams) -> ServedCall | None:
+        """The call that waits for this request, with the responses that it brings; None for a new one.
+
+        The state was sealed for this request, and for the same arguments (`RequestStateBoundary`).
+        """
+        if params.request_state is None:
+            return None
+        call = self._calls.get(params.request_state)
+        if call is None or call.attached or not isinstance(call.port, Rounds):
+            invalid = {"reason": "invalid_request_state"}
+            raise MCPError(types.INVALID_PARAMS, "Invalid or expired requestState", data=invalid)
+        call.port.answer(params.input_responses or {})
         return call
 
-    async def _begin(self, ctx: RequestContext, params: types.CallToolRequestParams) -> ServedCall:
+    async def _begin(
+        self, ctx: RequestContext, work: Callable[[CallKey], Awaitable[Any]], given: Mapping[str, Any] | None
+    ) -> ServedCall:
         slots = self._slots
         assert slots is not None
         if slots.full:
@@ -247,36 +293,40 @@ class McpFace:
             )
         run = await self._clients.run_of(ctx)
         self._count += 1
-        port = (
-            Rounds(self._answer_time)
-            if is_modern(ctx)
-            else DirectPort(ctx.session, ctx.request_id, self._answer_time)
-        )
+        seconds = self._answer_time
+        port = Rounds(seconds, given) if is_modern(ctx) else DirectPort(ctx.session, ctx.request_id, seconds)
         abilities = abilities_of(ctx.session.client_capabilities)
         call = ServedCall(self, CallKey(run, 0, self._count), abilities, port, slots)
-        box, wanted = self.toolbox, ToolCall(params.name, params.arguments or {})
-
-        async def work() -> ToolResult:
-            offered = await box.tool_list(run=run)
-            return await box.call(wanted, key=call.key, tool_list=offered)
-
-        call.start(work)
+        call.start(lambda: work(call.key))
         return call
 
     async def _attended(
-        self, ctx: RequestContext, call: ServedCall
-    ) -> dict[str, Any] | types.InputRequiredResult:
-        """Wait for a call on behalf of a request: its result, or what it asks. A request that is cancelled ends it."""
+        self,
+        ctx: RequestContext,
+        call: ServedCall,
+        patience: float | None = None,
+        finish: Callable[[Any], dict[str, Any]] = dict,
+    ) -> Any:
+        """Wait for a call on behalf of a request: its result, what it asks, or the task that it becomes.
+
+        A request that is cancelled cancels the call.
+        """
+        assert call.task is not None
         call.attached = True
         telling = asyncio.create_task(call.tell(ctx.session, ctx.request_id, self._clients.log_level(ctx)))
         try:
-            outcome = await call.outcome()
-            if isinstance(outcome, dict):
-                return self._asks(call, outcome)
+            try:
+                async with asyncio.timeout(patience):
+                    questions = await call.outcome()
+            except TimeoutError:
+                self._calls.pop(call.id, None)
+                return self._tasks.add(call, finish)
+            if questions:
+                return self._asks(call, questions)
             with suppress(Exception):  # a client that reads no news gets its result all the same
                 await telling
             self._calls.pop(call.id, None)
-            return self._result(ctx, call, outcome)
+            return call.task.result()
         except BaseException:
             self._calls.pop(call.id, None)
             await call.stop()
@@ -302,83 +352,6 @@ class McpFace:
         if result.code is ErrorCode.NOBODY_TO_ASK and not call.abilities.forms:
             data["content"].append({"type": "text", "text": CANNOT_ASK})
         return {"resultType": "complete", **data}
-
-    # -- questions
-
-    async def answers_of_client(self, questions: Sequence[Question], call: ServedCall) -> list[Answer | None]:
-        """The answers of the person at the client of a call, to be asked together; None where nobody answered."""
-        requests: dict[str, types.InputRequest] = {}
-        for number, question in enumerate(questions):
-            request = {"method": "elicitation/create", "params": elicitation(question)}
-            name = question.kind if not number else f"{question.kind}_{number + 1}"
-            requests[name] = types.ElicitRequest.model_validate(request, by_name=False)
-        responses = await call.ask(requests)
-        return [
-            self._answer(question, responses.get(name))
-            for name, question in zip(requests, questions, strict=True)
-        ]
-
-    def _answer(self, question: Question, response: Any) -> Answer | None:
-        if response is None:
-            return None
-        answer = answer_to(question, response.model_dump(mode="json"), by="the MCP client's user")
-        if answer is None or answer.lasting is Lasting.RUN or self._lasting_approvals:
-            return answer
-        return replace(answer, lasting=Lasting.RUN)
-
-
-class _ClientApprover:
-    """Asks the client of the call that asks; anything else is put to the toolbox's own approver."""
-
-    def __init__(self, face: McpFace, own: Callable[[Any], Any] | None) -> None:
-        self._face = face
-        self._own = own
-
-    async def __call__(self, question: Question) -> Any:
-        call = self._asking()
-        if call is not None:
-            return (await self._face.answers_of_client([question], call))[0]
-        return await _given(self._own, question)
-
-    async def ask_all(self, questions: Sequence[Question]) -> Any:
-        """The answers to several questions that were asked at one time."""
-        call = self._asking()
-        if call is not None:
-            return await self._face.answers_of_client(questions, call)
-        together = getattr(self._own, "ask_all", None)
-        if callable(together):
-            return await _given(together, questions)
-        return [await _given(self._own, question) for question in questions]
-
-    def _asking(self) -> ServedCall | None:
-        call = CURRENT.get()
-        asks = call is not None and call.face is self._face and not call.done and call.abilities.forms
-        return call if asks else None
-
-
-async def _given(own: Callable[[Any], Any] | None, asked: Any) -> Any:
-    """What the toolbox's own approver gives. A sync one may wait for a person, so it runs on a thread."""
-    if own is None:
-        return None
-    if inspect.iscoroutinefunction(own) or inspect.iscoroutinefunction(type(own).__call__):
-        return await own(asked)
-    given = await asyncio.to_thread(own, asked)
-    return await given if inspect.isawaitable(given) else given
-
-
-class _Listener:
-    """Hands events to the served call that they were emitted in."""
-
-    def __init__(self, face: McpFace) -> None:
-        self._face = face
-
-    def put(self, event: Event) -> None:
-        call = CURRENT.get()
-        if call is not None and call.face is self._face and not call.done:
-            call.take(event)
-
-    def close(self) -> None:
-        """Do nothing: what waits is sent."""
 
 
 class _Server(Server[Any]):

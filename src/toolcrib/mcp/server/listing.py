@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.spec import ToolSpec
 
-__all__ = ["BadCursor", "output_schema_of", "page_of", "tool_of"]
+if TYPE_CHECKING:
+    from toolcrib.compiling.definition import Definition
+    from toolcrib.toolbox.tool_list import ToolList
+
+__all__ = ["BadCursor", "page_of", "tools_of"]
 
 
 class BadCursor(ValueError):
     """The client sent a cursor that no server of this kind gave."""
 
 
-def tool_of(spec: ToolSpec, *, any_json: bool) -> dict[str, Any]:
-    """One tool in its wire form. `any_json`: structured content may be any JSON value (since 2026-07-28)."""
+def tools_of(listed: ToolList, *, any_json: bool) -> list[dict[str, Any]]:
+    """The tools of a list in their wire form, by name, whatever order they were added in.
+
+    `any_json`: structured content may be any JSON value, as since revision 2026-07-28.
+    """
+    return [_tool_of(spec, listed, any_json) for spec in sorted(listed.specs, key=lambda spec: spec.name)]
+
+
+def _tool_of(spec: ToolSpec, listed: ToolList, any_json: bool) -> dict[str, Any]:
+    definition = listed.entries[spec.name].compiled
+    given: Any = None
+    if definition is not None and spec.name not in listed.turn_schemas:
+        given = getattr(definition.params, "raw", None)  # an author's own JSON Schema is not rewritten
     data: dict[str, Any] = {
         "name": spec.name,
         "description": spec.description,
-        "inputSchema": {"type": "object", **spec.input_schema},
+        "inputSchema": {"type": "object", **(given or spec.input_schema)},
         "annotations": dict(spec.annotations),
     }
     if spec.title:
         data["title"] = spec.title
-    output = output_schema_of(spec, any_json=any_json)
+    output = _output_schema(spec, definition, any_json)
     if output is not None:
         data["outputSchema"] = output
     if own := spec.extras.get("mcp"):
@@ -34,9 +49,10 @@ def tool_of(spec: ToolSpec, *, any_json: bool) -> dict[str, Any]:
     return data
 
 
-def output_schema_of(spec: ToolSpec, *, any_json: bool) -> dict[str, Any] | None:
+def _output_schema(spec: ToolSpec, definition: Definition | None, any_json: bool) -> dict[str, Any] | None:
     """The schema of a tool's structured content. Where that must be an object, another value is its `result`."""
-    schema = spec.output_schema
+    declared = None if definition is None else definition.facts.output_schema
+    schema = dict(declared) if isinstance(declared, Mapping) else spec.output_schema
     if schema is None or any_json or schema.get("type") == "object":
         return schema
     inner = {name: value for name, value in schema.items() if name != "$defs"}
@@ -69,8 +85,3 @@ def _read(cursor: str) -> str:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError, ValueError):
         raise BadCursor("the cursor was not given by this server; list again from the start") from None
-
-
-def sorted_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
-    """Specs by name: the same tools give the same list, whatever order they were added in."""
-    return sorted(specs, key=lambda spec: spec.name)

@@ -57,7 +57,7 @@ class McpPeer:
         ToolError if one is not answered.
         """
         parsed = {name: _request(request) for name, request in requests.items()}
-        answers = await self._call.ask(parsed)
+        answers = await self._call.ask(parsed, anew=False)
         if missing := sorted(parsed.keys() - answers.keys()):
             raise ToolError(NO_ANSWER.format(", ".join(parsed[name].method for name in missing)))
         return {name: _wire(parsed[name], answers[name]) for name in parsed}

@@ -24,13 +24,13 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from toolcrib.call import CallKey
 from toolcrib.events import CallEvent, CallFinished, Event, Notice
 from toolcrib.mcp.server.asking import Abilities, Port, Rounds
-from toolcrib.result import ToolResult
 
 __all__ = ["CURRENT", "ServedCall", "Slots"]
 
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # from debug up
 MAX_NEWS = 200  # progress and log messages that wait for a slow client; older ones are dropped
 A_BIT = 1e-6  # by which progress grows with a mere message
+MAX_WORDS = 500  # characters of the message that a task's status repeats
 STOPPING = 30.0  # seconds that a cancelled call is waited for
 
 CURRENT: ContextVar[ServedCall | None] = ContextVar("toolcrib_mcp_served_call", default=None)
@@ -71,18 +71,19 @@ class ServedCall:
         self.abilities = abilities
         self.port = port
         self.attached = False
-        self.task: asyncio.Task[ToolResult] | None = None
+        self.task: asyncio.Task[Any] | None = None
         self._slots = slots
         self._loop = asyncio.get_running_loop()
         self._news: deque[_Progress | _Log] = deque()
         self._told = asyncio.Event()
         self._sent: float | None = None
+        self.last_words = ""  # the last message about its progress
         self._ended = asyncio.Event()
 
-    def start(self, work: Callable[[], Awaitable[ToolResult]]) -> None:
+    def start(self, work: Callable[[], Awaitable[Any]]) -> None:
         """Begin the call in its own task."""
 
-        async def run() -> ToolResult:
+        async def run() -> Any:
             CURRENT.set(self)
             await self._slots.take()
             try:
@@ -93,7 +94,7 @@ class ServedCall:
         self.task = self._loop.create_task(run(), name=f"mcp call {self.key}")
         self.task.add_done_callback(self._has_ended)
 
-    def _has_ended(self, task: asyncio.Task[ToolResult]) -> None:
+    def _has_ended(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled():
             task.exception()  # so that it is not reported as never retrieved
         self._ended.set()
@@ -107,20 +108,20 @@ class ServedCall:
 
     # -- questions
 
-    async def ask(self, requests: Mapping[str, types.InputRequest]) -> dict[str, Any]:
+    async def ask(self, requests: Mapping[str, types.InputRequest], *, anew: bool = True) -> dict[str, Any]:
         """Put requests to the client; those that it cannot answer are not sent. A waiting call holds no slot."""
         possible = {name: one for name, one in requests.items() if self.abilities.answers(one)}
         if not possible or self.done:
             return {}
         self._slots.give_back()
         try:
-            return await self.port.ask(possible)
+            return await self.port.ask(possible, anew=anew)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._slots.take()
 
-    async def outcome(self) -> ToolResult | dict[str, types.InputRequest]:
-        """Wait until the call has ended, or has questions that only a further request can answer."""
+    async def outcome(self) -> dict[str, types.InputRequest]:
+        """Wait until the call has ended, or has questions that only a further request can answer: these."""
         assert self.task is not None
         rounds = self.port if isinstance(self.port, Rounds) else None
         while not self.done:
@@ -134,7 +135,7 @@ class ServedCall:
                     return waiting
                 continue
             await rounds.news.wait()
-        return self.task.result()
+        return {}
 
     async def stop(self) -> None:
         """Cancel the call, and wait until it has really ended."""
@@ -166,6 +167,8 @@ class ServedCall:
         self._loop.call_soon_threadsafe(self._add, news)
 
     def _add(self, news: _Log | _Progress) -> None:
+        if isinstance(news, _Progress) and news.message:
+            self.last_words = news.message[:MAX_WORDS]
         self._news.append(news)
         while len(self._news) > MAX_NEWS:
             self._news.popleft()

@@ -1,0 +1,100 @@
+"""Questions of the policy and of tools, put to the person at the client whose call asks; and events for that client."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import mcp_types as types
+
+from toolcrib.events import Event
+from toolcrib.mcp.elicitation import answer_to, elicitation
+from toolcrib.mcp.server.served_call import CURRENT, ServedCall
+from toolcrib.question import Answer, Lasting, Question
+
+__all__ = ["ClientApprover", "Listener", "call_within"]
+
+BY = "the MCP client's user"
+
+
+def call_within(face: object) -> ServedCall | None:
+    """The call of a client of this face that code runs in, while that lasts."""
+    call = CURRENT.get()
+    return call if call is not None and call.face is face and not call.done else None
+
+
+class ClientApprover:
+    """Asks the client of the call that asks; anything else is put to the toolbox's own approver."""
+
+    def __init__(self, face: object, own: Callable[[Any], Any] | None, lasting: bool) -> None:
+        self.own = own
+        self._face = face
+        self._lasting = lasting
+
+    async def __call__(self, question: Question) -> Any:
+        call = self._asking()
+        if call is not None:
+            return (await self._answers([question], call))[0]
+        return await _given(self.own, question)
+
+    async def ask_all(self, questions: Sequence[Question]) -> Any:
+        """The answers to several questions that were asked at one time."""
+        call = self._asking()
+        if call is not None:
+            return await self._answers(questions, call)
+        together = getattr(self.own, "ask_all", None)
+        if callable(together):
+            return await _given(together, questions)
+        return [await _given(self.own, question) for question in questions]
+
+    def _asking(self) -> ServedCall | None:
+        call = call_within(self._face)
+        return call if call is not None and call.abilities.forms else None
+
+    async def _answers(self, questions: Sequence[Question], call: ServedCall) -> list[Answer | None]:
+        requests: dict[str, types.InputRequest] = {}
+        for number, question in enumerate(questions):
+            request = {"method": "elicitation/create", "params": elicitation(question)}
+            name = question.kind if not number else f"{question.kind}_{number + 1}"
+            requests[name] = types.ElicitRequest.model_validate(request, by_name=False)
+        responses = await call.ask(requests)
+        return [
+            self._answer(question, responses.get(name))
+            for name, question in zip(requests, questions, strict=True)
+        ]
+
+    def _answer(self, question: Question, response: Any) -> Answer | None:
+        if response is None:
+            return None
+        answer = answer_to(question, response.model_dump(mode="json"), by=BY)
+        if answer is None or answer.lasting is Lasting.RUN or self._lasting:
+            return answer
+        return replace(answer, lasting=Lasting.RUN)
+
+
+async def _given(own: Callable[[Any], Any] | None, asked: Any) -> Any:
+    """What the toolbox's own approver gives. A sync one may wait for a person, so it runs on a thread."""
+    if own is None:
+        return None
+    if inspect.iscoroutinefunction(own) or inspect.iscoroutinefunction(type(own).__call__):
+        return await own(asked)
+    given = await asyncio.to_thread(own, asked)
+    return await given if inspect.isawaitable(given) else given
+
+
+class Listener:
+    """Hands events to the served call that they were emitted in."""
+
+    def __init__(self, face: object) -> None:
+        self._face = face
+
+    def put(self, event: Event) -> None:
+        call = call_within(self._face)
+        if call is not None:
+            call.take(event)
+
+    def close(self) -> None:
+        """Do nothing: what waits is sent."""

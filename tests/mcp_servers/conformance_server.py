@@ -255,6 +255,74 @@ async def test_input_required_result_capabilities() -> str:
     return json.dumps(await peer().ask(asked)) if asked else "The client can give nothing."
 
 
+@tool(**FIXED)
+async def test_missing_capability() -> str:
+    """Ask the client's model, for which the client has to be able."""
+    return str((await peer().ask({"reply": sample("Hello")}))["reply"]["content"])
+
+
+# -- streams, changes, headers
+
+
+@tool(**FIXED)
+async def test_reconnection() -> str:
+    """End the stream of the call in its middle."""
+    await peer().end_stream()
+    await asyncio.sleep(0.1)
+    return "Reconnected."
+
+
+@tool(**FIXED)
+async def test_logging_tool() -> str:
+    """Send a log message."""
+    await peer().log("info", "A log message")
+    return "Logged."
+
+
+SERVED: list[McpFace] = []
+
+
+@tool(**FIXED)
+async def test_trigger_tool_change() -> str:
+    """Change the list of tools."""
+    [served] = SERVED
+    names = await served.toolbox.names()
+    if changed.facts.name in names:
+        served.toolbox.remove(changed.facts.name)
+    else:
+        served.toolbox.add(changed)
+    await served.tools_changed()
+    return "Changed."
+
+
+@tool(**FIXED)
+async def test_trigger_prompt_change() -> str:
+    """Say that the list of prompts changed."""
+    await SERVED[0].prompts_changed()
+    return "Changed."
+
+
+@tool(
+    **FIXED,
+    params={
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "query": {"type": "string"}},
+        "required": ["region"],
+    },
+)
+def test_x_mcp_header(arguments: dict[str, Any]) -> str:
+    """Take an argument that is repeated in a header."""
+    return json.dumps(arguments)
+
+
+def _changed() -> str:
+    """A tool that comes and goes."""
+    return "Here."
+
+
+changed = tool(_changed, name="test_changed", **FIXED)
+
+
 # -- tasks
 
 
@@ -436,8 +504,8 @@ async def complete(
 
 def face() -> McpFace:
     """The toolbox as a server."""
-    tools = [one for name, one in globals().items() if hasattr(one, "facts") and not isinstance(one, type)]
-    return McpFace(
+    tools = [one for one in globals().values() if hasattr(one, "facts") and one is not changed]
+    made = McpFace(
         Toolbox(tools),
         name="conformance",
         tasks={
@@ -452,6 +520,8 @@ def face() -> McpFace:
         prompts=TestPrompts(),
         complete=complete,
     )
+    SERVED[:] = [made]
+    return made
 
 
 async def main() -> None:

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["Abilities", "DirectPort", "Port", "Rounds", "abilities_of"]
+__all__ = ["Abilities", "DirectPort", "Port", "Rounds", "abilities_of", "lacking"]
 
 RESULTS: dict[str, type[BaseModel]] = {
     "elicitation/create": types.ElicitResult,
@@ -44,6 +44,17 @@ class Abilities:
         if isinstance(request, types.ElicitRequest):
             return self.urls if isinstance(request.params, types.ElicitRequestURLParams) else self.forms
         return self.sampling if isinstance(request, types.CreateMessageRequest) else self.roots
+
+
+def lacking(request: types.InputRequest) -> MCPError:
+    """The error for a client that did not declare the capability which a request needs."""
+    needed: dict[str, Any] = (
+        {"sampling": {}} if isinstance(request, types.CreateMessageRequest) else {"roots": {}}
+    )
+    if isinstance(request, types.ElicitRequest):
+        needed = {"elicitation": {request.params.mode: {}}}
+    words = f"This needs the capability {next(iter(needed))}, which the client did not declare"
+    return MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, words, data={"requiredCapabilities": needed})
 
 
 def abilities_of(capabilities: types.ClientCapabilities | None) -> Abilities:

@@ -15,7 +15,13 @@ import mcp_types as types
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 
 import toolcrib
@@ -24,7 +30,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.mcp.content import call_result
 from toolcrib.mcp.server.asking import DirectPort, Rounds, abilities_of
 from toolcrib.mcp.server.clients import Clients, RequestContext, is_modern
-from toolcrib.mcp.server.listing import BadCursor, page_of, tools_of
+from toolcrib.mcp.server.listing import BadCursor, mirrored_schemas, page_of, tools_of
 from toolcrib.mcp.server.offered import Offered
 from toolcrib.mcp.server.offers import Complete, Prompts, Resources
 from toolcrib.mcp.server.questions import ClientApprover, Listener
@@ -32,6 +38,7 @@ from toolcrib.mcp.server.served_call import ServedCall, Slots
 from toolcrib.mcp.server.tasks import Tasks, TaskSupport
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox
+from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["McpFace"]
 
@@ -127,6 +134,8 @@ class McpFace:
             None  # in the place of the toolbox's own, while the face is served
         )
         self._listener = Listener(self)
+        self._last_listed: ToolList | None = None
+        self._mirrored: dict[str, Any] = {}  # schemas of tools whose arguments are repeated in HTTP headers
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self.server: Server[Any] = _Server(
@@ -136,6 +145,7 @@ class McpFace:
             instructions=instructions or None,
             lifespan=self._lifespan,
             on_subscriptions_listen=self._listen,
+            get_tool_input_schema=lambda tool: self._mirrored.get(tool),
         )
         self.server.middleware.append(
             RequestStateBoundary(
@@ -211,6 +221,18 @@ class McpFace:
         for connection in self._clients.connections():
             await connection.send_tool_list_changed()
 
+    async def prompts_changed(self) -> None:
+        """Tell all clients that the list of prompts is another."""
+        await self._bus.publish(PromptsListChanged())
+        for connection in self._clients.connections():
+            await connection.send_prompt_list_changed()
+
+    async def resources_changed(self) -> None:
+        """Tell all clients that the list of resources is another."""
+        await self._bus.publish(ResourcesListChanged())
+        for connection in self._clients.connections():
+            await connection.send_resource_list_changed()
+
     async def resource_updated(self, uri: str) -> None:
         """Tell the clients that watch a resource that it is another now."""
         await self._offered.resource_updated(uri)
@@ -226,9 +248,15 @@ class McpFace:
 
     # -- tools
 
+    async def _listed(self, run: str) -> ToolList:
+        """The tools that a client is shown now."""
+        listed = await self.toolbox.tool_list(run=run)
+        if listed is not self._last_listed:
+            self._last_listed, self._mirrored = listed, mirrored_schemas(listed)
+        return listed
+
     async def _list_tools(self, ctx: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
-        shown = await self.toolbox.tool_list(run=await self._clients.run_of(ctx))
-        tools = tools_of(shown, any_json=is_modern(ctx))
+        tools = tools_of(await self._listed(await self._clients.run_of(ctx)), any_json=is_modern(ctx))
         try:
             page, cursor = page_of(tools, self._page_size, params.cursor)
         except BadCursor as problem:
@@ -247,8 +275,7 @@ class McpFace:
         patience = self._tasks.patience(ctx, wanted.name)
 
         async def work(key: CallKey) -> ToolResult:
-            offered = await self.toolbox.tool_list(run=key.run)
-            return await self.toolbox.call(wanted, key=key, tool_list=offered)
+            return await self.toolbox.call(wanted, key=key, tool_list=await self._listed(key.run))
 
         call = self._came_back(params) or await self._begin(ctx, work, params.input_responses)
 
@@ -312,7 +339,7 @@ class McpFace:
         A request that is cancelled cancels the call.
         """
         assert call.task is not None
-        call.attached = True
+        call.attached, call.end_stream = True, ctx.close_sse_stream
         telling = asyncio.create_task(call.tell(ctx.session, ctx.request_id, self._clients.log_level(ctx)))
         try:
             try:
@@ -323,6 +350,10 @@ class McpFace:
                 return self._tasks.add(call, finish)
             if questions:
                 return self._asks(call, questions)
+            if call.lacking is not None and is_modern(
+                ctx
+            ):  # the protocol wants an error that names the capability
+                raise call.lacking
             with suppress(Exception):  # a client that reads no news gets its result all the same
                 await telling
             self._calls.pop(call.id, None)
@@ -332,7 +363,7 @@ class McpFace:
             await call.stop()
             raise
         finally:
-            call.attached = False
+            call.attached, call.end_stream = False, None
             telling.cancel()
 
     def _asks(
@@ -355,7 +386,7 @@ class McpFace:
 
 
 class _Server(Server[Any]):
-    """The SDK's server, which says that its list of tools may change."""
+    """The SDK's server, which says that its lists may change."""
 
     def create_initialization_options(
         self,
@@ -363,5 +394,5 @@ class _Server(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        options = notification_options or NotificationOptions(tools_changed=True)
+        options = notification_options or NotificationOptions(True, True, True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)

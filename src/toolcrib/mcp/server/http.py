@@ -32,6 +32,7 @@ from starlette.routing import BaseRoute, Route
 
 from toolcrib.mcp.server.auth import OAuthResource
 from toolcrib.mcp.server.face import McpFace
+from toolcrib.mcp.server.recent_events import RecentEvents
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,6 +45,7 @@ __all__ = ["asgi_app", "is_loopback", "serve_http"]
 MAX_BODY = 4 * 1024 * 1024
 SESSION_IDLE = 1800.0
 MAX_SESSIONS = 1_000
+RETRY_MS = 1_000  # after which a client opens a broken stream again
 LOOPBACK_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
 CLIENT_HEADERS = ["authorization", "content-type", "accept", "last-event-id", "mcp-session-id"]
 
@@ -90,6 +92,8 @@ def asgi_app(
         raise ValueError("oauth needs a verifier, which says whether a token is valid: a JwtVerifier, say")
     manager = StreamableHTTPSessionManager(
         face.server,
+        event_store=RecentEvents(),
+        retry_interval=RETRY_MS,
         session_idle_timeout=session_idle,
         max_request_body_size=max_body,
         max_sessions=max_sessions,

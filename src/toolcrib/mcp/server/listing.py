@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
     from toolcrib.toolbox.tool_list import ToolList
 
-__all__ = ["BadCursor", "page_of", "tools_of"]
+__all__ = ["BadCursor", "mirrored_schemas", "page_of", "tools_of"]
+
+HEADER = "x-mcp-header"
 
 
 class BadCursor(ValueError):
@@ -58,6 +60,20 @@ def _output_schema(spec: ToolSpec, definition: Definition | None, any_json: bool
     inner = {name: value for name, value in schema.items() if name != "$defs"}
     wrapped: dict[str, Any] = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
     return {**wrapped, "$defs": schema["$defs"]} if "$defs" in schema else wrapped
+
+
+def mirrored_schemas(listed: ToolList) -> dict[str, Any]:
+    """The input schemas of tools that want arguments repeated in HTTP headers (`x-mcp-header`), by name."""
+    found = {}
+    for spec in listed.specs:
+        definition = listed.entries[spec.name].compiled
+        schema = getattr(definition.params, "raw", None) if definition is not None else None
+        properties = schema.get("properties") if isinstance(schema, Mapping) else None
+        if isinstance(properties, Mapping) and any(
+            isinstance(one, Mapping) and HEADER in one for one in properties.values()
+        ):
+            found[spec.name] = schema
+    return found
 
 
 def page_of(

@@ -13,6 +13,7 @@ import mcp_types as types
 from pydantic import TypeAdapter, ValidationError
 
 from toolcrib.errors import ToolError
+from toolcrib.mcp.server.asking import lacking
 from toolcrib.mcp.server.served_call import CURRENT, ServedCall
 
 __all__ = ["McpPeer", "peer_of_call"]
@@ -54,11 +55,14 @@ class McpPeer:
     async def ask(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """Put several requests (`{"method": …, "params": …}`) to the client at one time; its results by name.
 
-        ToolError if one is not answered.
+        ToolError if one is not answered. Since revision 2026-07-28, the call of a tool that asks for what the client
+        did not declare ends as an error of the protocol, which says so to the client.
         """
         parsed = {name: _request(request) for name, request in requests.items()}
         answers = await self._call.ask(parsed, anew=False)
         if missing := sorted(parsed.keys() - answers.keys()):
+            beyond = [parsed[name] for name in missing if not self.abilities.answers(parsed[name])]
+            self._call.lacking = lacking(beyond[0]) if beyond else self._call.lacking
             raise ToolError(NO_ANSWER.format(", ".join(parsed[name].method for name in missing)))
         return {name: _wire(parsed[name], answers[name]) for name in parsed}
 
@@ -69,6 +73,14 @@ class McpPeer:
     async def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         """Send progress in the tool's own numbers. `ctx.report(progress=…)` does the same with a fraction."""
         await self._call.progress(progress, total, message)
+
+    async def end_stream(self) -> None:
+        """End the HTTP stream of the call's request for now; the client opens another one, and misses nothing.
+
+        For long calls behind proxies, in revision 2025-11-25; it does nothing elsewhere.
+        """
+        if self._call.end_stream is not None:
+            await self._call.end_stream()
 
     async def _one(self, name: str, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         request = {"method": method} if params is None else {"method": method, "params": dict(params)}

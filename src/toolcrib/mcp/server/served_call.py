@@ -19,7 +19,7 @@ from typing import Any, get_args
 import anyio
 import mcp_types as types
 from mcp.server.session import ServerSession
-from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 from toolcrib.call import CallKey
 from toolcrib.events import CallEvent, CallFinished, Event, Notice
@@ -71,6 +71,10 @@ class ServedCall:
         self.abilities = abilities
         self.port = port
         self.attached = False
+        self.end_stream: Callable[[], Awaitable[None]] | None = None
+        self.lacking: MCPError | None = (
+            None  # the error that names a capability which a tool asked for in vain
+        )
         self.task: asyncio.Task[Any] | None = None
         self._slots = slots
         self._loop = asyncio.get_running_loop()

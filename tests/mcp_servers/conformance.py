@@ -46,7 +46,11 @@ LIMIT = 240  # seconds for all of it
 START = 60  # seconds until a process of ours is ready
 
 # What is known not to succeed, and why: (role, revision, scenario, check) -> reason.
-KNOWN: dict[tuple[str, str, str, str], str] = {}
+KNOWN: dict[tuple[str, str, str, str], str] = {
+    ("server", "2026-07-28", "tasks-status-notifications", "no success"): (
+        "the suite skips its one check, until it listens where these notifications are sent"
+    ),
+}
 
 TEXT_OF = {"test_simple_text": "This is a simple text response for testing."}
 ERROR_OF = {"test_error_handling": "This tool intentionally returns an error for testing"}

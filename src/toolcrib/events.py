@@ -28,6 +28,7 @@ __all__ = [
     "ModelRetried",
     "ModelSilent",
     "Notice",
+    "OutputDelta",
     "ProcessEnded",
     "ProcessStarted",
     "QuestionAnswered",
@@ -151,6 +152,21 @@ class ArgumentsDelta(Event):
     delta: Any
     finished: bool = False
     kind = "arguments_delta"
+
+
+@dataclass(slots=True)
+class OutputDelta(Event):
+    """A piece of a typed answer at `path`: `delta` is more text of a string, or a finished value.
+
+    `finished` says that nothing more of it comes; the `delta` is then an empty text, object or list where all of it
+    came before. `attempt` counts the answers that were begun, from 1: what came of an earlier one does not count.
+    """
+
+    attempt: int
+    path: tuple[str | int, ...]
+    delta: Any
+    finished: bool = False
+    kind = "output_delta"
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolcrib.events import ArgumentsDelta, Event, ReasoningDelta, TextDelta
+from toolcrib.events import ArgumentsDelta, Event, OutputDelta, ReasoningDelta, TextDelta
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
 
-DELTAS = (ArgumentsDelta, TextDelta, ReasoningDelta)  # of which several may be joined
+DELTAS = (ArgumentsDelta, OutputDelta, TextDelta, ReasoningDelta)  # of which several may be joined
 
 
 class Subscription:
@@ -62,7 +62,7 @@ class Subscription:
         """Replace the last event by one with all joined deltas; once, so that the cost is linear."""
         if self._joined:
             whole = copy.copy(self._events[-1])  # the events themselves belong to all listeners
-            name = "delta" if isinstance(whole, ArgumentsDelta) else "text"
+            name = "delta" if isinstance(whole, ArgumentsDelta | OutputDelta) else "text"
             pieces = [getattr(event, name) for event in (whole, *self._joined)]
             setattr(whole, name, "".join(pieces))
             self._events[-1] = whole
@@ -124,6 +124,13 @@ def _continues(last: Event, event: Event) -> bool:
         return False
     if isinstance(last, ArgumentsDelta) and isinstance(event, ArgumentsDelta):
         same = (last.key, last.path) == (event.key, event.path) and not last.finished and not event.finished
+        return same and isinstance(last.delta, str) and isinstance(event.delta, str)
+    if isinstance(last, OutputDelta) and isinstance(event, OutputDelta):
+        same = (
+            (last.attempt, last.path) == (event.attempt, event.path)
+            and not last.finished
+            and not event.finished
+        )
         return same and isinstance(last.delta, str) and isinstance(event.delta, str)
     return isinstance(last, TextDelta | ReasoningDelta)
 

@@ -7,6 +7,8 @@ from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.completion import attempt_completion
 from toolcrib.agent.model_reviewer import ModelReviewer
 from toolcrib.agent.outcome import Budget, NotFinished, Outcome, Reason
+from toolcrib.agent.output_items import OutputItem
+from toolcrib.agent.output_stream import PartialOutput
 from toolcrib.agent.output_type import OutputType
 from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers
@@ -26,7 +28,9 @@ __all__ = [
     "ModelReviewer",
     "NotFinished",
     "Outcome",
+    "OutputItem",
     "OutputType",
+    "PartialOutput",
     "Reason",
     "Run",
     "RunOptions",

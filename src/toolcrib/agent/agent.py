@@ -10,7 +10,8 @@ from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
 from toolcrib.agent.clear_results import ClearOldResults, add_read_result
 from toolcrib.agent.completion import COMPLETION, attempt_completion
 from toolcrib.agent.outcome import Budget, NotFinished, Outcome
-from toolcrib.agent.output_type import TEXT, Out, OutputSpec, OutputType, as_output_type
+from toolcrib.agent.output_type import TEXT, OutputSpec, OutputType, as_output_type
+from toolcrib.agent.output_var import Out
 from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers, SavedRun
 from toolcrib.agent.settings import AgentSettings, Instructions

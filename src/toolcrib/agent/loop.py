@@ -136,7 +136,8 @@ class RunLoop:
         if settings.completion is not None:
             from toolcrib.agent.typed_run import TypedRun
 
-            self._typed = TypedRun(settings.completion, settings.model, {} if saved is None else saved.output)
+            output = {} if saved is None else saved.output
+            self._typed = TypedRun(self.id, settings.completion, settings.model, output)
             self._instructions.form = self._typed.instructions
         self._chosen = saved is not None and saved.chosen
         self.stopped = False  # its caller cancelled it, and is given an outcome
@@ -265,7 +266,7 @@ class RunLoop:
         if self._typed is not None:
             if cut_off and text is None and calls[-1].name == COMPLETION:
                 return self._finished(Reason.REFUSED, "", CUT_OFF)
-            self._typed.read_calls(self.id, self.turns, calls, results)
+            self._typed.read_calls(self.turns, calls, results)
             if text is None and (why := self._typed.gives_up()):
                 return self._finished(Reason.INVALID_OUTPUT, self.messages[-2].text, why)
         if text is not None:
@@ -468,6 +469,8 @@ class RunLoop:
             from toolcrib.agent.telemetry import traced_model
 
             model = traced_model(model, self.box)
+        if self._typed is not None and tell is not None:
+            model = self._typed.watched(model, tell)
         answer = read_answer(model, request, streaming, partial_calls, tell)
         return await ForeignCall(answer, None, self.box.registry.grace)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Generic, cast
 
-from toolcrib.agent.output_type import Out, Rung
+from toolcrib.agent.output_type import Rung
+from toolcrib.agent.output_var import Out
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Message, TokenLogprob, Usage
 from toolcrib.question import Question
@@ -91,8 +92,9 @@ class Outcome(Generic[Out]):
 
     Of a typed run, `output` is the value, `attempts` counts the answers that were given for it, `rung` says how the
     model was asked (see `Rung`), `guarantee` what its server promised of the form (see `guided.Lowered`), and `losses`
-    what it did not: every output was validated against its own type all the same. `logprobs` are those of the last
-    answer, where they were asked for.
+    what it did not: every output was validated against its own type all the same. `item_problems` says
+    of an itemwise list which items were left out, and why. `logprobs` are those of the last answer, where they were
+    asked for.
     """
 
     reason: Reason
@@ -109,6 +111,7 @@ class Outcome(Generic[Out]):
     rung: Rung | None = None
     guarantee: str = ""
     losses: tuple[Any, ...] = ()
+    item_problems: dict[int, str] = field(default_factory=dict)
     logprobs: tuple[TokenLogprob, ...] = field(default=(), repr=False)
     _value: Any = field(default=NO_OUTPUT, repr=False)
 

@@ -45,6 +45,8 @@ class LadderStep:
     losses: tuple[Any, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     prompt: str = ""
+    is_plain: bool = False
+    """Whether the answer is the bare text of a constraint, not JSON."""
 
     @property
     def by_call(self) -> bool:
@@ -71,7 +73,8 @@ class Ladder:
         if known is None:
             key = fingerprint("output", [target, shape.schema, has_tools])
             known = shape.ladders[target, has_tools] = key, steps_for(shape, target, has_tools)
-        self._key, self.steps = known
+        self._key: str = known[0]
+        self.steps: tuple[LadderStep, ...] = known[1]
 
     @property
     def first(self) -> int:
@@ -138,10 +141,15 @@ def _texts(shape: OutputShape, target: str, has_tools: bool) -> list[LadderStep 
         for lowered in rungs_of(constraint, target):
             if has_tools and (target not in BESIDE_TOOLS or "tools" in lowered.not_with):
                 continue
+            plain = lowered.schema is None and not lowered.tool and not is_json
             step = LadderStep(
-                cast("Rung", lowered.rung), lowered.guarantee, lowered.losses, lowered.fields, lowered.prompt
+                cast("Rung", lowered.rung),
+                lowered.guarantee,
+                lowered.losses,
+                lowered.fields,
+                lowered.prompt,
+                plain,
             )
-            plain = lowered.schema is None and not lowered.tool
             if lowered.rung == "native" and lowered.guarantee != "prompted" and (is_json or plain):
                 native = native or step
             elif lowered.rung == "JSON mode" and is_json:

@@ -7,6 +7,8 @@ any other stands in its field `result`; of several alternatives, `result` says w
 from __future__ import annotations
 
 import asyncio
+import collections.abc
+import copy
 import dataclasses
 import inspect
 import typing
@@ -16,6 +18,7 @@ from inspect import cleandoc, getdoc, isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 from toolcrib.agent.completion import COMPLETION
+from toolcrib.agent.output_items import ItemParams, ItemsSoFar, OutputItem
 from toolcrib.call import CallKey
 from toolcrib.compiling.signature import Signature, read_signature
 from toolcrib.effect import Effect
@@ -32,6 +35,7 @@ __all__ = ["CompletionTool", "OutputShape", "WrongAnswer"]
 FINISH = "Finish the task: give the answer. Call it once, alone, when everything is done or nothing more can be done."
 WRAP = "result"  # the field of what is no object
 MAX_OUTPUT = MaxOutput(bytes=50_000_000, lines=10_000_000)  # an answer is not cut
+LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 MAX_WORDS = 1_000  # characters of what a validator says
 
 
@@ -58,6 +62,7 @@ class OutputWish(Protocol):
     retries: int
     retry_tokens: int | None
     rung: Any
+    itemwise: bool
 
 
 class OutputShape:
@@ -69,15 +74,54 @@ class OutputShape:
         self._functions: dict[str, Function] = {}
         self._tagged = len(output.types) > 1
         self._text: Any = None  # the constraint of an answer that is a text and needs no JSON
+        self._item: OutputShape | None = None
         self.ladders: dict[tuple[str, bool], Any] = {}  # the ways to ask for it, by server
         self._validators = tuple(_validator(fn) for fn in output.validators)
         try:
             kind, doc = self._kind()
             self.definition = self._compiled(kind, doc)
+            if output.itemwise:
+                self.item_shape()
+                self.definition.params = ItemParams(self.definition.params, WRAP)
         except ToolDefinitionError as problem:
             words = str(problem).partition(f"tool {COMPLETION!r}: ")[2] or str(problem)
             raise ToolDefinitionError(f"{output!r} cannot be the output of a run: {words}") from problem
         self.schema: dict[str, Any] = self.definition.params.schema
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Where the value stands in the object that the model writes."""
+        return (WRAP, "value") if self._tagged else (WRAP,) if self._wrapped else ()
+
+    def item_shape(self) -> OutputShape:
+        """The shape of the items of a list. TypeError for an output that is no list of one type."""
+        types = self.output.types
+        arguments = typing.get_args(types[0])
+        if len(types) > 1 or typing.get_origin(types[0]) not in LISTS or len(set(arguments) - {...}) != 1:
+            itemwise = ", and only a list can be itemwise" if self.output.itemwise else ""
+            raise TypeError(
+                f"only a list has items, as in output=list[Invoice]{itemwise}; the output is {self.output!r}"
+            )
+        if self._item is None:
+            self._item = OutputShape(_of_items(self.output, arguments[0]))
+        return self._item
+
+    def read_item(self, index: int, attempt: int, raw: Any) -> Any:
+        """One item of a list, validated by itself."""
+        try:
+            value = self.read_value(raw)
+        except WrongAnswer as wrong:
+            return OutputItem(index, attempt, raw, wrong.message)
+        return OutputItem(index, attempt, raw, _value=value)
+
+    def read_value(self, raw: Any) -> Any:
+        """The value of JSON data. Raises WrongAnswer where it does not fit."""
+        from toolcrib.toolbox.decode import decode
+
+        decoded = decode("", {WRAP: raw} if self._wrapped else raw, self.definition, None)
+        if not isinstance(decoded, tuple):
+            raise WrongAnswer(decoded.text)
+        return self.checked(decoded[0])
 
     @property
     def constraints(self) -> tuple[Any, ...]:
@@ -187,7 +231,7 @@ class OutputShape:
 
     # -- reading
 
-    def read_text(self, text: str) -> Any:
+    def read_text(self, text: str, items: ItemsSoFar) -> Any:
         """The value of an answer that is text. Raises WrongAnswer, with words for the model, where it does not fit."""
         from toolcrib.toolbox.decode import decode
 
@@ -196,9 +240,9 @@ class OutputShape:
             for other in self._other_readings(text):
                 again = decode("", other, self.definition, None)
                 if isinstance(again, tuple):
-                    return self.checked(again[0])
+                    return self.accepted(again[0], items)
             raise WrongAnswer(decoded.text)
-        return self.checked(decoded[0])
+        return self.accepted(decoded[0], items)
 
     def _other_readings(self, text: str) -> list[dict[str, Any]]:
         """The field `result` alone, and the bare text of a choice, as models write them all the same."""
@@ -234,10 +278,18 @@ class OutputShape:
                 raise WrongAnswer(invalid_arguments("", wrong).text)
         return value
 
-    async def finished(self, params: Any, ctx: Context[Any] | None) -> Any:
+    def accepted(self, params: Any, items: ItemsSoFar) -> Any:
+        """The value of params. Raises WrongAnswer where items of a list do not fit, while they may be sent back."""
+        if not self.output.itemwise:
+            return self.checked(params)
+        items.take(self.value_of(params)[1], self.item_shape().read_item)
+        if items.problems and items.answers <= self.output.retries:
+            raise WrongAnswer(items.words())
+        return items.values
+
+    async def finished(self, params: Any, ctx: Context[Any] | None, items: ItemsSoFar) -> Any:
         """The output: what the function gives that is called with the value, after the validators."""
-        self.checked(params)
-        name, value = self.value_of(params)
+        name, value = self.value_of(params)[0], self.accepted(params, items)
         function = self._functions.get(name)
         if function is not None:
             value = await _called(function, value, ctx)
@@ -266,6 +318,9 @@ class OutputShape:
         return " ".join(str(problem).split())[:MAX_WORDS] or "it is not valid"
 
 
+NO_ITEMS = ItemsSoFar()
+
+
 class CompletionTool:
     """attempt_completion for the runs of one OutputShape. It keeps the output of each call until the run takes it."""
 
@@ -275,6 +330,17 @@ class CompletionTool:
         self.shape = shape
         self.facts = shape.definition.facts
         self.outputs: dict[CallKey, Any] = {}
+        self._items: dict[str, ItemsSoFar] = {}
+
+    def items_of(self, run: str) -> ItemsSoFar:
+        """The items of a run so far."""
+        return self._items.setdefault(run, ItemsSoFar())
+
+    def forget(self, run: str) -> ItemsSoFar:
+        """The run is over: drop what was kept for it."""
+        for key in [key for key in self.outputs if key.run == run]:
+            del self.outputs[key]
+        return self._items.pop(run, None) or ItemsSoFar()
 
     def definition(self) -> Definition:
         """The compiled tool."""
@@ -282,12 +348,14 @@ class CompletionTool:
 
     async def execute(self, params: Any, ctx: Context[Any]) -> ToolResult:
         """Call the user's functions with the answer. Raises ToolError with words for the model where they refuse it."""
-        value = self.outputs[ctx.key] = await self.shape.finished(params, ctx)
+        value = self.outputs[ctx.key] = await self.shape.finished(params, ctx, self.items_of(ctx.key.run))
         return _result(value)
 
     def execute_inline(self, params: Any, ctx: Context[Any]) -> ToolResult:
         """Take the answer as it is."""
-        value = self.outputs[ctx.key] = self.shape.checked(params)
+        shape = self.shape
+        items = self.items_of(ctx.key.run) if shape.output.itemwise else NO_ITEMS
+        value = self.outputs[ctx.key] = shape.accepted(params, items)
         return _result(value)
 
 
@@ -347,6 +415,13 @@ def _is_object(kind: Any) -> bool:
     if hasattr(origin, "model_fields"):
         return not getattr(origin, "__pydantic_root_model__", False)
     return dataclasses.is_dataclass(origin) or hasattr(origin, "__total__")
+
+
+def _of_items(output: OutputWish, kind: Any) -> OutputWish:
+    """What is wished of one item."""
+    made = copy.copy(output)
+    made.types, made.validators, made.itemwise = (kind,), (), False
+    return made
 
 
 def _fields(fields: dict[str, Any], doc: str = "") -> Any:

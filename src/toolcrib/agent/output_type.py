@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args, overload
 
+from toolcrib.agent.output_var import Out
+
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
-    from typing_extensions import TypeVar as DefaultingTypeVar
 
     from toolcrib.guided import Choice, Grammar, JsonSchema, Regex
-
-    Out = DefaultingTypeVar("Out", default=str)
-else:
-    Out = TypeVar("Out")
 
 __all__ = [
     "RETRIES",
@@ -59,6 +56,8 @@ class OutputType(Generic[Out]):
         validators: Functions that check the value further, in their order. A sync one must not take long.
         retries: How often a wrong answer is sent back to the model with what is wrong about it.
         retry_tokens: No wrong answer is sent back when answers that were asked for again have used so many tokens.
+        itemwise: Of a list, the items that fit are kept, and only the others are sent back; those that do not fit then
+            are left out, and stand in `outcome.item_problems`.
         rung: How the model is asked at best (see `Rung`); None for the best way that its server has.
         description: What the answer is, for the model; the docstring of the type without it.
 
@@ -81,6 +80,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -93,6 +93,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -105,6 +106,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -117,6 +119,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -129,6 +132,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -142,6 +146,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -156,6 +161,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -166,6 +172,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None: ...
@@ -175,6 +182,7 @@ class OutputType(Generic[Out]):
         validators: Iterable[Validator] = (),
         retries: int = RETRIES,
         retry_tokens: int | None = None,
+        itemwise: bool = False,
         rung: Rung | None = None,
         description: str = "",
     ) -> None:
@@ -193,6 +201,7 @@ class OutputType(Generic[Out]):
                 raise TypeError(f"validators are functions of the value, got {validator!r}")
         self.retries = retries
         self.retry_tokens = retry_tokens
+        self.itemwise = itemwise
         self.rung = rung
         self.description = description
         self._shape: Any = None

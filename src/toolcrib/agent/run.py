@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from toolcrib.agent.loop import RunLoop
 from toolcrib.agent.outcome import Outcome
-from toolcrib.agent.output_type import Out
+from toolcrib.agent.output_var import Out
 from toolcrib.agent.saved_run import SavedRun
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.text_stream import text_of
@@ -17,6 +17,8 @@ from toolcrib.events import Event
 from toolcrib.messages import Message, Usage
 
 if TYPE_CHECKING:
+    from toolcrib.agent.output_items import OutputItem
+    from toolcrib.agent.output_stream import PartialOutput
     from toolcrib.context import Context
     from toolcrib.sink import Subscription
 
@@ -108,6 +110,28 @@ class Run(Generic[Out]):
         and began again.
         """
         return text_of(self, self.id)
+
+    def stream_partial(self) -> AsyncIterator[PartialOutput]:
+        """The typed answer so far, as JSON data that grows as the model writes; `await` the run for its outcome.
+
+        What is shown of one attempt never changes (see `PartialOutput`).
+        """
+        from toolcrib.agent.output_stream import partials_of
+
+        return partials_of(self.events(), self.id)
+
+    def stream_items(self) -> AsyncIterator[OutputItem[Any]]:
+        """The items of an output that is a list, each validated as soon as it is finished; `await` the run afterwards.
+
+        An item that does not fit is given with its problem, and ends nothing. TypeError where the output is no list.
+        """
+        from toolcrib.agent.output_stream import items_of
+
+        completion = self._loop.settings.completion
+        if completion is None:
+            raise TypeError("only a list has items, as in output=list[Invoice]; the output is text")
+        completion.shape.item_shape()
+        return items_of(self.events(), self.id, completion.shape)
 
     def _ensure_task(self) -> asyncio.Task[Outcome[Out]]:
         if self._task is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,10 @@ from toolcrib.messages import ToolChoice
 if TYPE_CHECKING:
     from toolcrib.agent.outcome import Outcome
     from toolcrib.agent.output_ladder import LadderStep
+    from toolcrib.agent.output_stream import WatchedModel
     from toolcrib.call import ToolCall
     from toolcrib.codecs.codec import ModelError
+    from toolcrib.events import Event
     from toolcrib.messages import Request, Response
     from toolcrib.models.model import Model
     from toolcrib.result import ToolResult
@@ -35,7 +37,8 @@ EMPTY = "The answer is empty. Give the whole answer."
 class TypedRun:
     """What one run does for its typed answer. `output` is the value, once the run has it."""
 
-    def __init__(self, tool: CompletionTool, model: Model, saved: Mapping[str, Any]) -> None:
+    def __init__(self, run: str, tool: CompletionTool, model: Model, saved: Mapping[str, Any]) -> None:
+        self.run = run
         self.tool, self.shape = tool, tool.shape
         self.wanted = tool.shape.output
         self.output: Any = NO_OUTPUT
@@ -44,6 +47,7 @@ class TypedRun:
         self._asked_again = bool(saved.get("asked_again"))
         self._model = model
         self._ladder: Ladder | None = None
+        self._watched: WatchedModel | None = None
         self._at = int(saved.get("step", -1))
         self.problem = ""
 
@@ -110,6 +114,14 @@ class TypedRun:
         self._at = following
         return f"{self._model.name} refused to be asked for a typed answer by {before!r}; asking by {self.step.rung!r}"
 
+    def watched(self, model: Model, tell: Callable[[Event], None]) -> Model:
+        """The model, of whose answer each piece is told as it comes."""
+        from toolcrib.agent.output_stream import WatchedModel
+
+        before = 0 if self._watched is None else self._watched.attempt
+        self._watched = WatchedModel(model, self.shape, self.step, before + 1, tell)
+        return self._watched
+
     def answered(self, response: Response) -> None:
         """Count the tokens of an answer that was asked for again."""
         if self._asked_again:
@@ -125,30 +137,31 @@ class TypedRun:
         if not text.strip():
             return self._wrong(EMPTY)
         try:
-            self.output = await self.shape.validated(self.shape.read_text(text), None)
+            self.output = await self.shape.validated(self._read(text), None)
         except WrongAnswer as wrong:
             unread = self.step.by_call and "{" not in text
             return self._wrong(CALL_IT if unread else wrong.message)
         return None
 
-    def read_calls(
-        self, run: str, turn: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]
-    ) -> None:
+    def read_calls(self, turn: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Take the output from the calls of a turn, or note what was wrong with it."""
         for index, (call, result) in enumerate(zip(calls, results, strict=True)):
             if call.name != COMPLETION:
                 continue
-            key = CallKey(run, turn, index)
+            key = CallKey(self.run, turn, index)
             if result.is_error:
                 self._wrong(result.text)
             elif key in self.tool.outputs:
                 self.output = self.tool.outputs.pop(key)
                 return
             elif not self.shape.needs_call:  # it was given before the run waited, in another process
-                self.output = self.shape.read_text(
+                self.output = self._read(
                     call.arguments if isinstance(call.arguments, str) else json_text(call.arguments)
                 )
                 return
+
+    def _read(self, text: str) -> Any:
+        return self.shape.read_text(text, self.tool.items_of(self.run))
 
     def _wrong(self, words: str) -> str:
         self.attempts += 1
@@ -159,6 +172,7 @@ class TypedRun:
     def ends(self, outcome: Outcome[Any]) -> None:
         """Tell the outcome what is known of the typed answer."""
         outcome._value = self.output
+        outcome.item_problems = self.tool.forget(self.run).problems
         outcome.attempts = self.attempts + (self.output is not NO_OUTPUT)
         outcome.rung = self.step.rung
         outcome.guarantee, outcome.losses = self.step.guarantee, self.step.losses

@@ -18,6 +18,7 @@ from toolcrib.events import (
     CallFinished,
     Event,
     ModelSilent,
+    OutputDelta,
     QuestionAsked,
     ReasoningDelta,
     TextDelta,
@@ -32,7 +33,10 @@ __all__ = ["MaskedEvents"]
 NEVER_SECRET = frozenset(
     {"run", "parent", "kind", "code", "verdict", "reason"}
 )  # fields that hold our own words
-IN_PIECES: dict[type[Event], str] = {TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta"}
+IN_PIECES: dict[type[Event], str] = {
+    TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta", OutputDelta: "delta",
+}  # fmt: skip
+OF_JSON = (ArgumentsDelta, OutputDelta)  # pieces that have a path
 
 OpenTexts = dict[tuple[Any, ...], tuple[RedactedStream, Event]]
 """By kind of text, or by call and path in its arguments: what was held back, and the last event."""
@@ -72,22 +76,23 @@ class MaskedEvents:
         return made
 
     def _in_pieces(self, open_texts: OpenTexts, event: Any, name: str) -> list[Event]:
-        if isinstance(event, ArgumentsDelta):
-            place: tuple[Any, ...] = (event.key, event.path)
+        if isinstance(event, OF_JSON):
+            place: tuple[Any, ...] = (_owner(event), event.path)
             before = _flushed(open_texts, [one for one in open_texts if one[0] == place[0] and one != place])
             before += _flushed(open_texts, [one for one in open_texts if len(one) == 1])
         else:
             place = (event.kind,)
             before = _flushed(open_texts, [one for one in open_texts if one != place])
         stream = open_texts[place][0] if place in open_texts else self._masking.redactor.stream()
-        made = self._masked(event) if isinstance(event, ArgumentsDelta) else copy.copy(event)
+        made = self._masked(event) if isinstance(event, OF_JSON) else copy.copy(event)
         setattr(made, name, stream.feed(getattr(event, name)))
-        if isinstance(event, ArgumentsDelta) and event.finished:
+        finished = isinstance(event, OF_JSON) and event.finished
+        if finished:
             setattr(made, name, getattr(made, name) + stream.finish())
             open_texts.pop(place, None)
         else:
             open_texts[place] = stream, made
-        return [*before, made] if getattr(made, name) else before
+        return [*before, made] if getattr(made, name) or finished else before
 
     def _report(self, shown: dict[tuple[Any, str], SuccessiveTexts], event: Any) -> CallEvent:
         made: CallEvent = self._masked(event, but=("tip", "result"))
@@ -112,7 +117,7 @@ class MaskedEvents:
             value = getattr(event, item.name, None)
             if type(value) in (str, dict, list) and item.name not in NEVER_SECRET and item.name not in but:
                 setattr(made, item.name, self._masking.mask(value))
-        if isinstance(event, ArgumentsDelta):
+        if isinstance(event, OF_JSON):
             made.path = tuple(self._masking.mask(event.path))
         return made
 
@@ -129,10 +134,15 @@ class _Unfinished:
 
 def _ended(open_texts: OpenTexts, event: Event) -> list[Event]:
     """The events for text that was held back and ends before this event."""
-    key = getattr(event, "key", None)
-    if key is None and not isinstance(event, ArgumentsDelta):
+    owner = _owner(event)
+    if owner is None:
         return _flushed(open_texts, list(open_texts))
-    return _flushed(open_texts, [place for place in open_texts if len(place) == 1 or place[0] == key])
+    return _flushed(open_texts, [place for place in open_texts if len(place) == 1 or place[0] == owner])
+
+
+def _owner(event: Event) -> Any:
+    """The call that an event is about, or what stands for the typed answer; None for other events."""
+    return event.kind if isinstance(event, OutputDelta) else getattr(event, "key", None)
 
 
 def _flushed(open_texts: OpenTexts, places: list[tuple[Any, ...]]) -> list[Event]:

@@ -36,7 +36,15 @@ from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from toolcrib.mcp.client.oauth.browser import Authorizer, Callback, LoopbackAuthorizer, PasteAuthorizer
-    from toolcrib.mcp.client.oauth.login import LoginState, auth_for, login, login_state, logout
+    from toolcrib.mcp.client.oauth.login import (
+        LoginState,
+        auth_for,
+        login,
+        login_state,
+        logout,
+        settings_of,
+        stored_auth,
+    )
     from toolcrib.mcp.client.oauth.logins import Login, LoginStore
     from toolcrib.mcp.client.oauth.problems import NeedsLogin, OAuthError
     from toolcrib.mcp.client.oauth.settings import OAuthSettings
@@ -56,13 +64,15 @@ __all__ = [
     "login",
     "login_state",
     "logout",
+    "settings_of",
+    "stored_auth",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "browser": ("Authorizer", "LoopbackAuthorizer", "PasteAuthorizer", "Callback"),
-        "login": ("LoginState", "auth_for", "login", "login_state", "logout"),
+        "login": ("LoginState", "auth_for", "login", "login_state", "logout", "settings_of", "stored_auth"),
         "logins": ("Login", "LoginStore"),
         "problems": ("NeedsLogin", "OAuthError"),
         "settings": ("OAuthSettings",),

@@ -125,3 +125,5 @@ async def _replace_body(response: Any, body: bytes) -> None:
         response.headers.pop(name, None)
     response.headers["content-length"] = str(len(body))
     response.stream = httpx2.ByteStream(body)
+    if hasattr(response, "_content"):  # its transport has read it, and what was read would count
+        response._content = body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from toolcrib.mcp.client.oauth.browser import Authorizer
@@ -14,12 +14,13 @@ from toolcrib.mcp.client.oauth.http_auth import as_auth
 from toolcrib.mcp.client.oauth.logins import Login, LoginStore, login_name
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
 from toolcrib.mcp.client.oauth.tokens import Protected, TokenSource
+from toolcrib.mcp.config import McpServer
 from toolcrib.net.guard import HostResolver, system_resolver
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["LoginState", "auth_for", "login", "login_state", "logout"]
+__all__ = ["LoginState", "auth_for", "login", "login_state", "logout", "settings_of", "stored_auth"]
 
 PROBE_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 PROBE = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
@@ -60,6 +61,46 @@ def auth_for(
         now=now,
     )
     return as_auth(source)
+
+
+def stored_auth(
+    store: LoginStore | None = None, *, authorizer: Authorizer | None = None, http: HttpFactory | None = None
+) -> Callable[[McpServer], httpx2.Auth | None]:
+    """What `McpToolset(auth=...)` takes, so that its servers are logged in to with what is stored.
+
+    Args:
+        store: Where the logins are; None: the user's file, `LoginStore.of_user()`.
+        authorizer: Lets a person log in while a call waits; without it such a call fails with words that say so.
+        http: Makes the clients for the authorization servers, in place of guarded ones.
+
+    >>> from toolcrib.mcp import McpServer, McpToolset
+    >>> from toolcrib.mcp.client.oauth import stored_auth
+    >>> tools = McpToolset([McpServer("crm", url="https://mcp.example.com/mcp")], auth=stored_auth())
+    """
+
+    def auth_of(server: McpServer) -> httpx2.Auth | None:
+        settings = settings_of(server)
+        if settings is None:
+            return None
+        return auth_for(server, store or LoginStore.of_user(), settings, authorizer=authorizer, http=http)
+
+    return auth_of
+
+
+def settings_of(server: McpServer) -> OAuthSettings | None:
+    """The settings in a server's configuration; None if it is no server to log in to. Raises ValueError."""
+    if server.auth != "oauth" or not server.url:
+        return None
+    known = {one.name for one in fields(OAuthSettings)}
+    if unknown := sorted(set(server.oauth) - known):
+        raise ValueError(
+            f"MCP server {server.name!r}: oauth has no setting {', '.join(map(repr, unknown))}; "
+            f"there are {', '.join(sorted(known))}"
+        )
+    try:
+        return OAuthSettings(**server.oauth)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"MCP server {server.name!r}: oauth: {problem}") from None
 
 
 async def login(

@@ -16,6 +16,7 @@ from toolcrib.codecs.codec import last_chunks
 from toolcrib.codecs.text import TextCodec, format_named, formats, text_parser
 from toolcrib.content import Image, Text
 from toolcrib.function import tool
+from toolcrib.guided import JsonSchema
 from toolcrib.messages import (
     CallChunk,
     Chunk,
@@ -247,6 +248,8 @@ def test_a_server_may_be_held_to_the_form() -> None:
     assert "response_format" not in tagged.request(free, model="m", stream=False)
     with pytest.raises(ValueError, match="knows no constraint"):
         TextCodec(OpenAIChatCodec("vllm"), "hermes", constrain="json_schema")
+    with pytest.raises(ValueError, match="'llamacpp' takes no structural tags"):
+        TextCodec(OpenAIChatCodec("llamacpp"), "hermes", constrain="structural_tag")
 
 
 def test_a_merged_schema_allows_text_and_calls_of_each_tool() -> None:
@@ -254,11 +257,16 @@ def test_a_merged_schema_allows_text_and_calls_of_each_tool() -> None:
     recursive = ToolSpec("walk", "Walk.", {**node, "$defs": {"Node": node}})
     codec = TextCodec(OpenAIChatCodec("vllm"), model="qwen2.5", constrain="json_schema")
     request = Request([Message.user("Hi")], [SPECS[0], recursive], ToolChoice("required"))
-    schema = codec.request(request, model="m", stream=False)["response_format"]["json_schema"]["schema"]
+    schema = codec.request(request, model="m", stream=False)["structured_outputs"]["json"]
     one, other = schema["properties"]["tool_calls"]["items"]["anyOf"]
-    assert one["properties"] == {"name": {"const": "get_weather"}, "arguments": SCHEMA}
-    assert other["properties"]["arguments"]["properties"]["next"] == {"$ref": "#/$defs/walk.Node"}
-    assert schema["$defs"]["walk.Node"]["properties"]["next"] == {"$ref": "#/$defs/walk.Node"}
+    assert one["properties"] == {"name": {"enum": ["get_weather"]}, "arguments": SCHEMA}
+    assert [*other["properties"]] == ["name", "arguments"]
+    assert JsonSchema(schema).fits(
+        {"content": "", "tool_calls": [{"name": "walk", "arguments": {"next": {"next": {}}}}]}
+    )
+    assert not JsonSchema(schema).fits(
+        {"content": "", "tool_calls": [{"name": "walk", "arguments": {"next": {"next": 1}}}]}
+    )
     assert schema["properties"]["tool_calls"]["minItems"] == 1
     content = 'He said "😀"\n\\'
     said = {"content": content, "tool_calls": [{"name": "walk", "arguments": {"next": {}}}]}

@@ -17,7 +17,7 @@ from toolcrib.guided.json_schema import JsonSchema
 from toolcrib.guided.lowered import Guarantee, Lowered, RungName
 from toolcrib.guided.prompts import prompt_for
 from toolcrib.guided.roots import needs_wrapper, unwrapped_path, wrapped
-from toolcrib.guided.targets import Rung, ServerTarget, target_named
+from toolcrib.guided.targets import PATTERN, Rung, ServerTarget, target_named
 from toolcrib.guided.weak import weak_places
 from toolcrib.guided.wire import SentSchema
 from toolcrib.schema.canonical import Loss
@@ -27,6 +27,7 @@ __all__ = ["lower", "rungs_of"]
 
 ORDER: Final[tuple[RungName, ...]] = ("native", "strict tool", "forced tool", "JSON mode", "bias", "text")
 CUSTOM_TOOL: Final = "answer"
+TAG_DIALECT: Final = "xgrammar"  # which compiles the structural tags of every server that takes them
 
 
 def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowered:
@@ -255,27 +256,17 @@ def _call_rungs(constraint: ToolCalls, target: ServerTarget) -> list[Lowered | s
 def _tag_rungs(constraint: Tags, target: ServerTarget) -> list[Lowered | str]:
     if target.tags is None:
         return []
-    tags = [(tag.begin, dict(tag.schema), tag.end) for tag in constraint.tags]
-    fields = target.tags(tags, constraint.triggers, constraint.at_least_one, constraint.several)
-    return [
-        Lowered(
-            target.name,
-            constraint,
-            "native",
-            fields,
-            "enforced in part" if _lossy(constraint) else "enforced",
-            tuple(_tag_losses(constraint)),
-        )
-    ]
-
-
-def _lossy(constraint: Tags) -> bool:
-    return any(True for _ in _tag_losses(constraint))
-
-
-def _tag_losses(constraint: Tags) -> list[Loss]:
-    found: list[Loss] = []
+    tags: list[tuple[str, dict[str, Any], str]] = []
+    losses: list[Loss] = []
     for number, tag in enumerate(constraint.tags):
-        _, losses = lower_schema(tag.schema, ANSWER_DIALECTS["xgrammar"], object_root=False)
-        found += [replace(loss, path=f"/tags/{number}{loss.path}") for loss in losses]
-    return found
+        sent, lost = lower_schema(tag.schema, ANSWER_DIALECTS[TAG_DIALECT], object_root=False)
+        lost += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, PATTERN)]
+        losses += [replace(loss, path=f"/tags/{number}{loss.path}") for loss in lost]
+        tags.append((tag.begin, sent, tag.end))
+    fields = target.tags(tags, constraint.triggers, constraint.at_least_one, constraint.several)
+    held = [loss for loss in losses if loss.keyword not in NO_CONSTRAINTS]
+    guarantee: Guarantee = "enforced in part" if held else "enforced"
+    if not target.promises:
+        guarantee = "prompted"
+    prompt = prompt_for(constraint) if guarantee == "prompted" else ""
+    return [Lowered(target.name, constraint, "native", fields, guarantee, tuple(losses), prompt=prompt)]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.guided.constraints import ToolCalls
+from toolcrib.guided.constraints import Tag, Tags, ToolCalls
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of
 
 if TYPE_CHECKING:
     from toolcrib.messages import ToolChoice
     from toolcrib.spec import ToolSpec
 
-__all__ = ["callable_now", "merged_schema"]
+__all__ = ["MakeConstraint", "callable_now", "merged_calls", "merged_schema", "tagged_calls"]
+
+# From the tools, the choice among them, and whether an answer may hold several calls, to the constraint.
+MakeConstraint = Callable[[Sequence["ToolSpec"], "ToolChoice", bool], ToolCalls | Tags | None]
 
 
 def callable_now(specs: Sequence[ToolSpec], choice: ToolChoice) -> list[ToolSpec]:
@@ -20,6 +23,31 @@ def callable_now(specs: Sequence[ToolSpec], choice: ToolChoice) -> list[ToolSpec
     if choice.mode == "none":
         return []
     return [spec for spec in specs if not choice.names or spec.name in choice.names]
+
+
+def merged_calls(specs: Sequence[ToolSpec], choice: ToolChoice, several: bool) -> ToolCalls:
+    """The whole answer as one object, with calls of these tools."""
+    return ToolCalls(tuple(specs), choice, several)
+
+
+def tagged_calls(
+    tag: Callable[[ToolSpec], tuple[str, str]],
+    trigger: str,
+    specs: Sequence[ToolSpec],
+    choice: ToolChoice,
+    several: bool,
+) -> Tags | None:
+    """Free text in which a trigger begins a call of a tool, whose arguments fit its schema; None without tools.
+
+    `tag` gives what stands before and after the arguments of a tool's call.
+    """
+    tags: list[Tag] = []
+    for spec in callable_now(specs, choice):
+        begin, end = tag(spec)
+        tags.append(Tag(begin, spec.input_schema, end))
+    if not tags:
+        return None
+    return Tags(tuple(tags), (trigger,), at_least_one=choice.mode == "required", several=several)
 
 
 def merged_schema(constraint: ToolCalls, *, bounded: bool = True) -> dict[str, Any]:

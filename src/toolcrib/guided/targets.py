@@ -46,7 +46,7 @@ class ServerTarget:
 
     `choice`, `regex` and `grammar` write the fields for texts, where the server takes them; `grammar_syntax` is "gbnf"
     or "lark". `custom_tool` writes those of a tool whose input is text of a grammar. `bias` is the field for the
-    number of tokens, where `logit_bias` is taken.
+    number of tokens, where `logit_bias` is taken. `promises` is false where nobody knows what the server does.
     """
 
     name: str
@@ -62,6 +62,7 @@ class ServerTarget:
     tags: Callable[..., dict[str, Any]] | None = None
     bias: str = ""
     texts_not_with: tuple[str, ...] = ()
+    promises: bool = True
 
 
 CAPITALS: Final = MappingProxyType({"enum": "capital letters of a text may differ"})
@@ -276,8 +277,17 @@ _ROWS: Final = (
                 dialect="openai-strict",
                 guarantee="prompted",
             ),
+            Rung(
+                name="native",
+                write=wire.chat_schema_plain,
+                dialect="openai",
+                guarantee="prompted",
+                must_not_narrow=False,
+            ),
             _json(wire.chat_json),
         ),
+        tags=wire.structural_tag,
+        promises=False,
     ),
     ServerTarget(
         name="chat-json",

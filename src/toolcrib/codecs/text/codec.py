@@ -14,8 +14,9 @@ from toolcrib.codecs.text.history import conversation_as_text, system_with
 from toolcrib.codecs.text.parser import TextParser, check_readable
 from toolcrib.codecs.text.prose import read_no_calls
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import with_extras
 from toolcrib.content import Text
+from toolcrib.guided.lower import lower
+from toolcrib.guided.targets import target_for, target_named
 from toolcrib.messages import (
     CallChunk,
     Chunk,
@@ -42,7 +43,7 @@ class TextCodec:
     that the prompt's template opens a block of thinking, in which every answer begins. `constrain`
     holds a server that can do so to the form: "structural_tag" to the calls of a format that knows how,
     "json_schema" to one object, whose format is `merged_json`. ValueError for a name that is unknown, for a
-    format of your own whose calls are not read back as it writes them, or for a format that knows no such
+    format of your own whose calls are not read back as it writes them, or for a format or server that knows no such
     constraint.
 
     >>> from toolcrib.codecs import OpenAIChatCodec
@@ -74,6 +75,9 @@ class TextCodec:
             raise ValueError(
                 f"the format {self.format.name!r} knows no constraint {constrain!r}; known: {known}"
             )
+        self._target = target_for(base.name, base.provider)
+        if constrain == "structural_tag" and target_named(self._target).tags is None:
+            raise ValueError(f"{base.provider!r} takes no structural tags; {'json_schema'!r} may do")
         self.features = replace(
             base.features,
             tool_choice=frozenset({"auto", "none", "required", "one", "set"}),
@@ -99,8 +103,10 @@ class TextCodec:
         body = self.base.request(plain_request, model=model, stream=stream)
         if self.constrain is None or not specs:
             return body
-        several = request.parallel_calls is not False
-        return with_extras(body, self.format.constraints[self.constrain](specs, choice, several))
+        constraint = self.format.constraints[self.constrain](
+            specs, choice, request.parallel_calls is not False
+        )
+        return body if constraint is None else lower(constraint, self._target).into(body)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """The response in a whole answer; ModelError when the body is no answer."""

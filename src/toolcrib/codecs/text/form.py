@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.answer import AnswerBuilder
 from toolcrib.codecs.text.arguments import Tools, Trim
-from toolcrib.codecs.text.constraints import Constraint, structural_tag
 from toolcrib.codecs.text.declarations import json_tools
 from toolcrib.codecs.text.delimiters import Delimiters, delimiters_of, tagged_delimiters
 from toolcrib.codecs.text.escaping import escape_json, escape_words
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.wire_json import arguments_object
+from toolcrib.guided.merged import MakeConstraint, tagged_calls
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec
@@ -184,7 +184,7 @@ class Form:
     untyped_json: bool = False
     own_delimiters: Delimiters | None = None
     read: Read | None = None
-    other_constraints: Mapping[str, Constraint] = field(default_factory=dict)
+    other_constraints: Mapping[str, MakeConstraint] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """ValueError where the templates do not say how an answer is read, or the fields contradict each other."""
@@ -317,8 +317,8 @@ class Form:
     # Constraints
 
     @property
-    def constraints(self) -> Mapping[str, Constraint]:
-        """The fields of a request body that hold a server to the form, by their kind."""
+    def constraints(self) -> Mapping[str, MakeConstraint]:
+        """The constraints that hold a server to the form, by their kind."""
         before, _, after = self.call.partition("{call}")
         if self.read is not None or "{call}" not in self.call or not before or len(self.keys) != 2:
             return self.other_constraints
@@ -327,4 +327,4 @@ class Form:
         def tag(spec: ToolSpec) -> tuple[str, str]:
             return f'{before}{{"{name}": "{spec.name}", "{arguments}": ', f"}}{after}"
 
-        return {**self.other_constraints, "structural_tag": partial(structural_tag, tag, before.strip())}
+        return {**self.other_constraints, "structural_tag": partial(tagged_calls, tag, before.strip())}

@@ -11,7 +11,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
 
-from toolcrib.codecs.text.constraints import json_schema
 from toolcrib.codecs.text.declarations import (
     bare_json_list,
     bare_json_tools,
@@ -32,6 +31,7 @@ from toolcrib.codecs.text.grammars import (
     tool_tags,
 )
 from toolcrib.codecs.text.grammars.gemma import FUNCTION_GEMMA, GEMMA_4
+from toolcrib.guided.merged import merged_calls
 
 __all__ = ["FALLBACK", "FORMS", "format_for", "format_named", "formats"]
 
@@ -539,7 +539,7 @@ FORMS: Final[tuple[Form, ...]] = (
         calls='{"content": "", "tool_calls": [{calls}]}',
         read=merged_json.read,
         own_delimiters=Delimiters(),
-        other_constraints={"json_schema": json_schema},
+        other_constraints={"json_schema": merged_calls},
         declare=bare_json_tools,
         instruction="Your whole answer is one JSON object: the text for the user, and the calls, none or several:",
         example='{"content": "TEXT", "tool_calls": [{"name": "NAME", "arguments": {"PARAMETER": "VALUE"}}]}',

@@ -342,6 +342,7 @@ PUBLIC_MODULES = (
     "toolcrib.events",
     "toolcrib.facts",
     "toolcrib.guided",
+    "toolcrib.guided.local",
     "toolcrib.jsonstream",
     "toolcrib.mcp",
     "toolcrib.middleware",

@@ -20,9 +20,9 @@ def check(constraint: Any, value: Any) -> tuple[FieldError, ...]:
     if isinstance(constraint, JsonSchema):
         return constraint.validate(value)
     if isinstance(constraint, ToolCalls):
-        from toolcrib.guided.merged import merged_schema
+        from toolcrib.guided.merged import merged_schema, without_broken
 
-        return JsonSchema(merged_schema(constraint, bounded=False)).validate(value)
+        return JsonSchema(merged_schema(without_broken(constraint)[0], bounded=False)).validate(value)
     if not isinstance(value, str):
         return (FieldError("", "a text", _shown(value)),)
     if isinstance(constraint, Choice):

@@ -27,7 +27,6 @@ __all__ = ["lower", "rungs_of"]
 
 ORDER: Final[tuple[RungName, ...]] = ("native", "strict tool", "forced tool", "JSON mode", "bias", "text")
 CUSTOM_TOOL: Final = "answer"
-TAG_DIALECT: Final = "xgrammar"  # which compiles the structural tags of every server that takes them
 
 
 def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowered:
@@ -246,11 +245,19 @@ def _as_lark(constraint: Choice | Regex | Grammar) -> str:
 
 
 def _call_rungs(constraint: ToolCalls, target: ServerTarget) -> list[Lowered | str]:
-    from toolcrib.guided.merged import merged_schema
+    from toolcrib.guided.merged import merged_schema, without_broken
 
-    schema = JsonSchema(merged_schema(constraint))
+    usable, broken = without_broken(constraint)
     kept = [rung for rung in target.rungs if rung.name in ("native", "JSON mode")]
-    return _schema_rungs(constraint, schema, replace(target, rungs=tuple(kept)))
+    found = _schema_rungs(constraint, JsonSchema(merged_schema(usable)), replace(target, rungs=tuple(kept)))
+    if not broken:
+        return found
+    return [low if isinstance(low, str) else _with_losses(low, broken) for low in found]
+
+
+def _with_losses(low: Lowered, losses: list[Loss]) -> Lowered:
+    guarantee: Guarantee = "enforced in part" if low.guarantee == "enforced" else low.guarantee
+    return replace(low, losses=(*low.losses, *losses), guarantee=guarantee)
 
 
 def _tag_rungs(constraint: Tags, target: ServerTarget) -> list[Lowered | str]:
@@ -258,9 +265,10 @@ def _tag_rungs(constraint: Tags, target: ServerTarget) -> list[Lowered | str]:
         return []
     tags: list[tuple[str, dict[str, Any], str]] = []
     losses: list[Loss] = []
+    weak = PATTERN if target.tag_dialect == "xgrammar" else {}
     for number, tag in enumerate(constraint.tags):
-        sent, lost = lower_schema(tag.schema, ANSWER_DIALECTS[TAG_DIALECT], object_root=False)
-        lost += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, PATTERN)]
+        sent, lost = lower_schema(tag.schema, ANSWER_DIALECTS[target.tag_dialect], object_root=False)
+        lost += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, weak)]
         losses += [replace(loss, path=f"/tags/{number}{loss.path}") for loss in lost]
         tags.append((tag.begin, sent, tag.end))
     fields = target.tags(tags, constraint.triggers, constraint.at_least_one, constraint.several)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.guided.constraints import Tag, Tags, ToolCalls
+from toolcrib.schema.canonical import Loss
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of
 
 if TYPE_CHECKING:
     from toolcrib.messages import ToolChoice
     from toolcrib.spec import ToolSpec
 
-__all__ = ["MakeConstraint", "callable_now", "merged_calls", "merged_schema", "tagged_calls"]
+__all__ = [
+    "MakeConstraint",
+    "callable_now",
+    "merged_calls",
+    "merged_schema",
+    "tagged_calls",
+    "with_any_arguments",
+    "without_broken",
+]
 
 # From the tools, the choice among them, and whether an answer may hold several calls, to the constraint.
 MakeConstraint = Callable[[Sequence["ToolSpec"], "ToolChoice", bool], ToolCalls | Tags | None]
@@ -66,6 +76,8 @@ def merged_schema(constraint: ToolCalls, *, bounded: bool = True) -> dict[str, A
         calls["items"] = {"anyOf": [_call(spec) for spec in offered]}
     if not offered or not constraint.parallel:
         calls["maxItems"] = min(len(offered), 1)
+    elif bounded and constraint.most_items is not None:
+        calls["maxItems"] = constraint.most_items
     if offered and constraint.choice.mode == "required":
         calls["minItems"] = 1
     must_call = constraint.both or "minItems" in calls
@@ -76,6 +88,27 @@ def merged_schema(constraint: ToolCalls, *, bounded: bool = True) -> dict[str, A
         "additionalProperties": False,
     }
     return {**schema, "$defs": definitions} if definitions else schema
+
+
+def without_broken(constraint: ToolCalls) -> tuple[ToolCalls, list[Loss]]:
+    """The constraint with the schemas that no validator takes replaced, so that one tool does not fail the others."""
+    from toolcrib.schema.validator import offline_validator
+
+    specs: list[ToolSpec] = []
+    losses: list[Loss] = []
+    for spec in constraint.tools:
+        try:
+            offline_validator(spec.input_schema)
+            specs.append(spec)
+        except ValueError as problem:
+            specs.append(with_any_arguments(spec))
+            losses.append(Loss(f"/$defs/{spec.name}", "arguments", f"no JSON Schema: {problem}"))
+    return (replace(constraint, tools=tuple(specs)) if losses else constraint), losses
+
+
+def with_any_arguments(spec: ToolSpec) -> ToolSpec:
+    """The tool as one that takes any object."""
+    return replace(spec, input_schema={"type": "object", "properties": {}}, _dialects={})
 
 
 def _call(spec: ToolSpec) -> dict[str, Any]:

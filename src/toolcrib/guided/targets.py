@@ -60,6 +60,7 @@ class ServerTarget:
     left_recursion: bool = True
     custom_tool: Callable[[str, str, str], dict[str, Any]] | None = None
     tags: Callable[..., dict[str, Any]] | None = None
+    tag_dialect: str = "xgrammar"  # which compiles the tags of every server that takes them
     bias: str = ""
     texts_not_with: tuple[str, ...] = ()
     promises: bool = True
@@ -303,6 +304,17 @@ _ROWS: Final = (
         regex=wire.local_regex,
         grammar=wire.local_grammar,
         grammar_syntax="lark",
+        tags=wire.local_tags,
+        tag_dialect="llguidance",
+    ),
+    ServerTarget(
+        name="local-xgrammar",
+        title="a local model, by LocalGuide over xgrammar",
+        source="xgrammar 0.2.8, where tested against llguidance",
+        rungs=(_schema(wire.local_schema, "xgrammar", **_XGRAMMAR),),
+        regex=wire.local_regex,
+        grammar=wire.llamacpp_grammar,
+        tags=wire.structural_tag,
     ),
     ServerTarget(name="text", title="a model that only writes text", source="the prompt alone"),
 )

@@ -268,3 +268,9 @@ def structural_tag(tags: Any, triggers: Any, at_least_one: bool, several: bool) 
         "stop_after_first": not several,
     }
     return {"response_format": {"type": "structural_tag", "format": form}}
+
+
+def local_tags(tags: Any, triggers: Any, at_least_one: bool, several: bool) -> Fields:
+    """Free text with tags, as `LocalGuide` takes it."""
+    held = {"tags": [*tags], "triggers": [*triggers], "at_least_one": at_least_one, "several": several}
+    return {"tags": held}

@@ -29,7 +29,7 @@ from toolcrib.schema.shorten import shorten
 from toolcrib.schema.variants import disjoint, inferred, only, or_null, split
 from toolcrib.schema.words import phrase, sentence, with_sentences
 
-_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]|\\[1-9]")
+_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]|\\[1-9bB]")  # word boundaries too: engines know neither
 _BESIDE_UNION: Final = frozenset({"description", "nullable", "anyOf"})
 _ROOT_NAME: Final = "Root"
 

@@ -19,7 +19,7 @@ from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
 from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
-from toolcrib.command.programs.traits import SHELLS
+from toolcrib.command.programs.traits import LOOKS_UP_NAMES, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
 NAMED = re.compile(r"[A-Za-z0-9]")  # `*.py` says which files are meant, `*` does not
@@ -169,6 +169,8 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
     name = program_name(argv[0] or "")
     if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
         raise NotProved(f"{runner}: runs {name}")
+    if name in LOOKS_UP_NAMES and "-n" not in argv[1:2]:
+        raise NotProved(f"{runner}: {name} without -n looks up names")
     if any(word.is_glob for word in words):
         raise NotProved(f"{runner}: a pattern among the arguments of {name}")
     known = recognise(list(words), None, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toolcrib.command.programs.traits import LOOKS_UP_NAMES
 from toolcrib.command.programs.wrappers import inner_at
 
 SETTINGS = (
@@ -20,7 +21,6 @@ SETTINGS = (
     # A partial clone fetches what is missing when it is read; the setting of a scheme counts before the general one.
     *(f"protocol.{scheme}.allow=never" for scheme in ("ext", "file", "git", "http", "https", "ssh", "fd", "bundle")),
 )  # fmt: skip
-NUMERIC = {"netstat", "lsof", "arp", "route"}
 NO_HELPERS = ("--no-ext-diff", "--no-textconv")
 AFTER = {
     "diff": NO_HELPERS, "log": NO_HELPERS, "show": NO_HELPERS, "blame": NO_HELPERS[1:],
@@ -34,7 +34,7 @@ BEFORE = {"--no-pager", "-P", "--no-optional-locks"}
 def hardened(argv: Sequence[str]) -> list[str]:
     """The arguments with git's hooks, pagers, monitors and helpers switched off, and look-ups of hosts' names."""
     argv = list(argv)
-    if argv[0].rpartition("/")[2] in NUMERIC:
+    if argv[0].rpartition("/")[2] in LOOKS_UP_NAMES:
         return [argv[0], "-n", *argv[1:]]
     if argv[0].rpartition("/")[2] != "git":
         inner = inner_at(argv)  # timeout 5 git …

@@ -36,11 +36,11 @@ IP_OBJECTS = {
     "mroute", "netc", "netconf", "tunnel", "tunt", "tuntap", "netns", "vrf", "nexthop", "token", "tcp_metrics",
     "fdb", "v", "vlan", "mdb", "h", "help",
 }  # fmt: skip
-NO_ADDRESSES = {"-i", "--interfaces", "-s", "--statistics", "-x", "--unix"}
-BESIDE = {"-a", "-l", "-e", "-p", "-c", "-v", "-W"}
+CONNECTIONS = re.compile(r"[46]?(?:tcp|udp)?(?:@[\d.]+)?(?::[\w,-]+)?", re.IGNORECASE)
 SOCKETS = re.compile(
     r"state|exclude|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|closed?|close-wait|last-ack|listen(?:ing)?|closing"
-    r"|all|connected|synchronized|bucket|big|sport|dport|and|or|not|[()!<>=]|[!<>=]=|&&|\|\||eq|ne|gt|lt|ge|le|:\d+|\d+"
+    r"|all|connected|synchronized|bucket|big|sport|dport|src|dst|and|or|not|[()!<>=]|[!<>=]=|&&|\|\||eq|ne|gt|lt|ge|le"
+    r"|:\d+|\d+|:[a-z][\w-]*|[\d.]+(?:/\d+)?(?::\d+)?"
 )
 IP_SHOWS = {"sh", "show", "ls", "lst", "list"}
 
@@ -62,17 +62,16 @@ def printed_variables(found: Arguments) -> None:
 
 
 def sockets(found: Arguments) -> None:
-    """The filter of ss: states, and ports by number. It would look up other names, perhaps at a server."""
+    """The filter of ss: states, addresses by number, ports. It would look up names of hosts, perhaps at a server."""
     if not all(SOCKETS.fullmatch(word) for text in found.of("data") for word in text.split()):
         raise NotProved("ss: a filter that may look up a name")
 
 
-def numbers(found: Arguments) -> None:
-    """netstat asks a server for the names of addresses, unless it shows numbers or has no addresses to show."""
-    if found.options & {"-n", "--numeric", "--numeric-hosts"}:
-        return
-    if not found.options & NO_ADDRESSES or found.options - NO_ADDRESSES - BESIDE:
-        raise NotProved("netstat: without -n it looks up names")
+def connections(found: Arguments) -> None:
+    """lsof looks up the name of a host that it is given, also with -n."""
+    given = [*found.of("read"), *(word.literal or "" for option, word in found.values if option == "-i")]
+    if any("@" in text and not CONNECTIONS.fullmatch(text) for text in given):
+        raise NotProved("lsof: an address that may be looked up")
 
 
 def omitted(found: Arguments) -> None:

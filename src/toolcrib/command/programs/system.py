@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from toolcrib.command.programs.checks import (
     capabilities,
+    connections,
     databases,
     ip,
     marks,
-    numbers,
     omitted,
     printed_variables,
     settings,
@@ -107,14 +107,14 @@ SYNOPSES: dict[str, Synopsis] = {
     "dircolors": Synopsis("-bcp --sh --bourne-shell --csh --c-shell --print-database --print-ls-colors", "read"),
     "systemd-detect-virt": Synopsis("-cvrq --container --vm --chroot --private-users --quiet --list --list-cvm --cvm", ""),
     "lsof": Synopsis("-abhlnNOPRtUvVwXx -c= -d= -F? -g? -i? -o? -p= -s? -S? -T? -u= -r?", contents=False, opens=False,
-                     needs="-n"),  # it would ask a server for the names of addresses
+                     check=connections),
     "fuser": Synopsis("-aIlmMsuv46 -n= --all --inode --list-signals --mount --ismountpoint --namespace= --silent --user --verbose"
                   " --ipv4 --ipv6", contents=False, opens=False),
     "netstat": Synopsis("-rigsMvWnNepoclaFCtuwx46 --route --interfaces --groups --statistics --masquerade --verbose --wide --numeric"
                     " --numeric-hosts --extend --programs --program --timers --continuous --listening --all --tcp --udp --raw"
-                    " --unix --inet --inet6 --fib --cache", "", check=numbers),
-    "route": Synopsis("-neF46 -A= --numeric --extend", "", needs="-n --numeric"),
-    "arp": Synopsis("-anve -i= --numeric --all --verbose", "", needs="-n --numeric"),
+                    " --unix --inet --inet6 --fib --cache", ""),
+    "route": Synopsis("-neF46 -A= --numeric --extend", ""),
+    "arp": Synopsis("-anve -i= --numeric --all --verbose", ""),
     "routel": Synopsis("-4 -6 -f= --family=", ""),
     "apt": Synopsis("--version -v", "", needs="--version -v"),
     **dict.fromkeys(("apt list", "apt show", "apt search", "apt policy", "apt depends", "apt rdepends"), Synopsis(

@@ -15,9 +15,11 @@ from typing import Literal
 
 from toolcrib.command.programs.wrappers import WRAPPERS
 
-__all__ = ["SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
+__all__ = ["LOOKS_UP_NAMES", "SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
 
 NOTHING: frozenset[str] = frozenset()
+# They ask a server for the names of addresses, unless they are given -n; a plan gives it to them.
+LOOKS_UP_NAMES = frozenset({"netstat", "lsof", "arp", "route"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ EITHER: list[tuple[str, list[str], Any, bool, str]] = [
     ("the same in other words", ["1: ann, 2: bob"], DATA, True, "1: ann, 2: bob"),
     ("a summary of data with a schema", ["2 people were found."], DATA, True, COMPACT),
     ("a summary of data without a schema", ["2 people were found."], DATA, False, "2 people were found."),
-    ("a wrapped text", ["hello"], {"result": "hello"}, True, '{"result":"hello"}'),
+    ("a wrapped text", ["hello"], {"result": "hello"}, True, "hello"),
     ("a wrapped list, a block for each item", ["1", "[2]"], {"result": [1, [2]]}, True, '{"result":[1,[2]]}'),
     ("a number", ["3"], 3, True, "3"),
     ("a list", ["[1, 2]"], [1, 2], True, "[1,2]"),

@@ -66,7 +66,8 @@ def received(raw: Any, *, output_schema: bool = False, budget: int = 50_000) -> 
     """The result of a remote call.
 
     The model is told the text or the structured content, never both. Structured content is chosen where it stands
-    alone; where the text is the same data; and where the tool has an output schema and the text does not tell the data.
+    alone; where the text is the same data as JSON; and where the tool has an output schema and the text does not tell
+    the data.
     `ToolResult.structured` has it in any case.
 
     Args:
@@ -96,7 +97,9 @@ def received(raw: Any, *, output_schema: bool = False, budget: int = 50_000) -> 
     if structured is not None and not data.get("isError"):
         texts = [part for part in parts if isinstance(part, Text) and not _is_resource(part)]
         said = "\n".join(part.text for part in texts)
-        if not said or _is_same_data(texts, structured) or (output_schema and not _tells(said, structured)):
+        if said and said == _unwrapped(structured):
+            pass  # a text is plainer than the same text in quotes, and can be cut
+        elif not said or _is_same_data(texts, structured) or (output_schema and not _tells(said, structured)):
             rest = [part for part in parts if part not in texts]
             parts, is_data = [Text(_compact(structured)), *rest], True
     if for_person:
@@ -250,12 +253,8 @@ def _compact(value: Any) -> str:
 
 def _is_same_data(texts: list[Text], structured: Any) -> bool:
     """Whether texts are the same data as structured content: as JSON, or as the items of a wrapped list."""
-    wrapped = (
-        structured["result"] if isinstance(structured, dict) and set(structured) == {"result"} else structured
-    )
+    wrapped = _unwrapped(structured)
     whole = "\n".join(part.text for part in texts)
-    if isinstance(wrapped, str) and wrapped == whole:
-        return True
     read = _parsed(whole)
     if read is not None and read in (structured, wrapped):
         return True
@@ -264,6 +263,12 @@ def _is_same_data(texts: list[Text], structured: Any) -> bool:
             part.text == item or _parsed(part.text) == item for part, item in zip(texts, wrapped, strict=True)
         )
     return False
+
+
+def _unwrapped(structured: Any) -> Any:
+    """The value itself of `{"result": value}`, in which servers put what is no object."""
+    wraps = isinstance(structured, dict) and structured.keys() == {"result"}
+    return structured["result"] if wraps else structured
 
 
 def _parsed(text: str) -> Any:

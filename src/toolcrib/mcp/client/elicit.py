@@ -78,11 +78,17 @@ def response_to(request: InputRequest, answer: Answer | None) -> dict[str, Any]:
         return {"action": "decline"}
     if request.url:
         return {"action": "accept"}
-    return {"action": "accept", "content": answer.values or {}}
+    return {"action": "accept", "content": (answer.values or {}) if request.form else {}}
 
 
 def _about_url(server: str, text: str, url: Any) -> InputRequest:
-    if not isinstance(url, str) or not url.isascii() or len(url) > MAX_URL or spelled_out(url) != url:
+    if (
+        not isinstance(url, str)
+        or not url.isascii()
+        or len(url) > MAX_URL
+        or spelled_out(url) != url
+        or " " in url
+    ):
         raise CannotAsk(f"the server {server!r} gave an address with characters that an address may not have")
     try:
         parts = urlsplit(url)

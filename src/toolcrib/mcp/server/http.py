@@ -15,7 +15,6 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -46,8 +45,8 @@ MAX_BODY = 4 * 1024 * 1024
 SESSION_IDLE = 1800.0
 MAX_SESSIONS = 1_000
 RETRY_MS = 1_000  # after which a client opens a broken stream again
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/?#\s]+))(?::\d{1,5})?")  # a name or address, and a port
 LOOPBACK_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
-CLIENT_HEADERS = ["authorization", "content-type", "accept", "last-event-id", "mcp-session-id"]
 
 
 def is_loopback(host: str) -> bool:
@@ -163,10 +162,8 @@ class _Doorman:
             await self._app(scope, receive, send)
 
     def _is_ours(self, host: str) -> bool:
-        try:
-            return self._hosts is not None and (urlsplit(f"//{host}").hostname or "") in self._hosts
-        except ValueError:
-            return False
+        read = HOST.fullmatch(host.lower())
+        return self._hosts is not None and read is not None and (read[1] or read[2]) in self._hosts
 
     def _may_call(self, origin: str) -> bool:
         origin = origin.lower()

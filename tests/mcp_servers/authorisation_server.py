@@ -355,7 +355,7 @@ async def serving(make_app: Callable[[str], Any]) -> AsyncGenerator[str]:
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(make_app(url), log_level="error", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(make_app(url), log_level="error", lifespan="auto"))
     running = asyncio.create_task(server.serve([listening]))
     while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.005)

@@ -26,18 +26,26 @@ UNREACHABLE = -32098  # code of an error that stands in the place of an answer
 class HttpLink:
     """How a remote server is reached: its URL, what is sent with every request, and who authenticates them.
 
-    `auth` is an `httpx2.Auth`. With `events`, the older protocol is spoken.
+    `auth` is an `httpx2.Auth`. With `events`, the older protocol is spoken. Without `cookies` none is kept: where
+    several users share a connection, a cookie of one would be sent with the calls of the others.
     """
 
     pid = 0
 
     def __init__(
-        self, url: str, *, headers: Mapping[str, str], auth: Any = None, events: bool = False
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        auth: Any = None,
+        events: bool = False,
+        cookies: bool = True,
     ) -> None:
         self.url = url
         self.headers = dict(headers)
         self.auth = auth
         self.events = events
+        self.cookies = cookies
         self.status: int | None = None  # of the last answer
         self._problem = ""
 
@@ -68,12 +76,17 @@ class HttpLink:
         """The HTTP client; the arguments are what the SDK would give one of its own."""
         import httpx2
 
-        return httpx2.AsyncClient(
+        client = httpx2.AsyncClient(
             headers={**self.headers, **(headers or {})},
             auth=self.auth or auth,
             timeout=httpx2.Timeout(CONNECT, read=SILENCE),
             transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(retries=0)),
         )
+        if not self.cookies:
+            from http.cookiejar import DefaultCookiePolicy
+
+            client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        return client
 
     def failed(self, problem: str) -> None:
         self._problem = problem

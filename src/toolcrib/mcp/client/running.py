@@ -76,7 +76,7 @@ class RunningCall:
 
         The server is started first if need be. Raises ServerUnavailable.
         """
-        return await self._remote.connected(), None
+        return await self._remote.connected(), self._remote.headers
 
     async def outcome(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What the work gives. Raises what it raises, TimedOut, or Suspended where a question waits meanwhile.

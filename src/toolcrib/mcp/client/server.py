@@ -108,6 +108,8 @@ class ServerHandle:
     ) -> None:
         self.config = config
         self.requests: Any = requests
+        self.headers: Mapping[str, str] | None = None
+        self.identities: Any = None  # the `Identities` for which it is called; None: for nobody in particular
         self.problem = ""
         self.state = ServerState.CONFIGURED
         self.version = 0  # changes with the tools
@@ -389,6 +391,8 @@ class ServerHandle:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+        if self.identities is not None:
+            await self.identities.aclose()
         if tasks:
             await asyncio.wait(tasks, timeout=2 * PATIENCE)
         self._starting = None

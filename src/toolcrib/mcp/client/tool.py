@@ -33,7 +33,10 @@ class RemoteTool(FunctionTool[..., Any]):
     async def _call(self, arguments: dict[str, Any], ctx: Context[Any]) -> Any:
         from toolcrib.mcp.client.calling import call_remote
 
-        return await call_remote(ctx, self.server, self.remote, arguments)
+        if self.server.identities is None:
+            return await call_remote(ctx, self.server, self.remote, arguments)
+        async with self.server.identities.caller_of(ctx) as caller:
+            return await call_remote(ctx, caller, self.remote, arguments)
 
     def definition(self) -> Definition:
         """The compiled tool. Raises ToolDefinitionError if its input schema cannot be used."""

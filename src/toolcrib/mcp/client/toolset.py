@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from toolcrib.mcp.client.connection import Link
 from toolcrib.mcp.client.errors import ServerUnavailable
+from toolcrib.mcp.client.identity import Identify, Identities
 from toolcrib.mcp.client.manifest import ManifestCache
 from toolcrib.mcp.client.requests import ServerRequests
 from toolcrib.mcp.client.server import ServerHandle, ServerStatus
@@ -40,6 +43,8 @@ class McpToolset:
         requests: Makes the object that answers what a server asks of us, one for each server; without it a
             `ServerRequests(name)`, which lets servers ask the person, and nothing else.
         auth: Makes the `httpx2.Auth` of a remote server, or None for none.
+        identity: For whom calls are made, by the names of servers: a function, which may be async, that gives the HTTP
+            headers of a call, or a bearer token, from its context. See `toolcrib.mcp.client.identity`.
         resolve: Gives a server with the values that its configuration only refers to, at the moment it is started.
             None: `Expansion()`, which knows the variables of our environment, and no secrets.
         clock: Gives the time in seconds since the epoch.
@@ -73,6 +78,7 @@ class McpToolset:
         wait: float = WAIT,
         requests: Callable[[McpServer], Any] | None = None,
         auth: Callable[[McpServer], Any] | None = None,
+        identity: Mapping[str, Identify] | None = None,
         resolve: Callable[[McpServer], McpServer] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -90,6 +96,7 @@ class McpToolset:
         self._changes = 0
         self._handles: dict[str, ServerHandle] = {}
         store = None if cache is None else ManifestCache(cache)
+        make_requests = requests or (lambda config: ServerRequests(config.name))
         for config in configs:
             if config.name in self._handles:
                 raise ValueError(f"two MCP servers are named {config.name!r}; rename one")
@@ -98,11 +105,21 @@ class McpToolset:
             self._handles[config.name] = ServerHandle(
                 config,
                 self._link,
-                requests=ServerRequests(config.name) if requests is None else requests(config),
+                requests=make_requests(config),
                 cache=None if config.name in local else store,
                 changed=self._changed,
                 restarts=self._background,
                 clock=clock,
+            )
+        for name, identify in (identity or {}).items():
+            handle = self._handles.get(name)
+            if handle is None or not handle.config.url:
+                raise ValueError(f"identity: {name!r} is no server at a URL of this toolset")
+            handle.identities = Identities(
+                handle,
+                identify,
+                partial(self._link_for_caller, handle),
+                partial(make_requests, handle.config),
             )
         self._versions: dict[str, int] = {}
         self._tools: dict[str, RemoteTool] = {}
@@ -121,6 +138,8 @@ class McpToolset:
         return list(self._known())
 
     async def get(self, name: str) -> ToolLike | None:
+        if name not in self._known():
+            await self.names()  # its server may be starting
         return self._known().get(name)
 
     async def __aenter__(self) -> McpToolset:
@@ -188,7 +207,18 @@ class McpToolset:
             from toolcrib.mcp.client.in_process import InProcessLink
 
             return InProcessLink(self._local[config.name])
-        given = self._resolve(config)
+        return self._link_to(
+            self._resolve(config), warn, cookies=self._handles[config.name].identities is None
+        )
+
+    async def _link_for_caller(self, server: ServerHandle, headers: Mapping[str, str]) -> Link:
+        """How a server is reached by one who calls, with headers of their own on every request."""
+        given = self._resolve(server.config)
+        named = {name.lower() for name in headers}
+        kept = {name: value for name, value in given.headers.items() if name.lower() not in named}
+        return self._link_to(replace(given, headers={**kept, **headers}), server.warn, cookies=True)
+
+    def _link_to(self, given: McpServer, warn: Callable[[str], None], *, cookies: bool) -> Link:
         if given.transport == "stdio":
             from toolcrib.mcp.client.stdio import StdioLink
 
@@ -196,7 +226,9 @@ class McpToolset:
         from toolcrib.mcp.client.http import HttpLink
 
         auth = None if self._auth is None else self._auth(given)
-        return HttpLink(given.url, headers=given.headers, auth=auth, events=given.transport == "sse")
+        return HttpLink(
+            given.url, headers=given.headers, auth=auth, events=given.transport == "sse", cookies=cookies
+        )
 
     def _changed(self, handle: ServerHandle) -> None:
         self._changes += 1

@@ -178,8 +178,10 @@ async def test_a_stateful_server_has_a_session_for_each_user(
 
 async def test_a_call_of_nobody_is_not_made() -> None:
     requests: Counter[str] = Counter()
-    app = lambda url: modern(requests)
-    async with toolset(app, lambda ctx: None) as tools, Toolbox([tools], autonomy="full") as box:
+    async with (
+        toolset(lambda url: modern(requests), lambda ctx: None) as tools,
+        Toolbox([tools], autonomy="full") as box,
+    ):
         result = await box.call("who__whoami", {"delay": 0})
     assert result.is_error and "not known for whom" in result.text
     assert requests["tools/call"] == 0
@@ -198,8 +200,10 @@ WRONG: list[Any] = [
 async def test_headers_that_would_be_something_else_are_refused() -> None:
     requests: Counter[str] = Counter()
     wrong = iter(WRONG)
-    app = lambda url: modern(requests)
-    async with toolset(app, lambda ctx: next(wrong)) as tools, Toolbox([tools], autonomy="full") as box:
+    async with (
+        toolset(lambda url: modern(requests), lambda ctx: next(wrong)) as tools,
+        Toolbox([tools], autonomy="full") as box,
+    ):
         results = [await box.call("who__whoami", {"delay": 0}) for _ in WRONG]
     assert [result.code for result in results] == [ErrorCode.FAILED] * len(WRONG), results
     assert not any("evil" in result.text or "X-Admin" in result.text for result in results)

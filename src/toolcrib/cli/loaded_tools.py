@@ -14,6 +14,7 @@ from toolcrib.assembly import Assembly, assemble
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies
 from toolcrib.cli.folder_tools import folder_plugins, skill_folders
+from toolcrib.cli.mcp_servers import ServersWanted, toolset_of_servers
 from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
 from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
@@ -47,6 +48,7 @@ def load_assembly(
     workspace: Path | Workspace,
     sandbox: Sandbox | None = None,
     wanted: ToolsWanted = ToolsWanted(),  # noqa: B008 - a frozen value
+    mcp: ServersWanted = ServersWanted(),  # noqa: B008 - a frozen value
 ) -> Assembly:
     """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded."""
     quiet_logging()
@@ -67,6 +69,9 @@ def load_assembly(
         raise Problem(str(problem)) from problem
     for note in assembly.notes:
         say(f"note: {escape_invisible(note)}")
+    servers = toolset_of_servers(folder, mcp)
+    if servers is not None:
+        assembly.named.append(servers)
     return assembly
 
 
@@ -116,6 +121,8 @@ async def _load(assembly: Assembly, factory: Factory | None) -> list[LoadedTool]
             entry = await box.registry.entry(name)
             supplied: Any = entry.supplied if entry is not None else None
             tool.facts = getattr(supplied, "facts", None)
+            if tool.facts is not None and tool.facts.server and tool.source == "toolset":
+                tool.source = f"MCP server {tool.facts.server}"
             needed = missing_arguments(supplied)
             if not tool.problem and needed:
                 tool.problem = (

@@ -14,6 +14,12 @@ import typer
 WorkspaceFolder = Annotated[
     Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")
 ]
+McpFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--mcp", metavar="FILE", help="Use the MCP servers in this file, such as .mcp.json; may be repeated."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -28,6 +34,12 @@ class ToolSelection:
         ),
     ] = None
     workspace: WorkspaceFolder = Path()
+    mcp: McpFiles = None
+
+    @property
+    def mcp_files(self) -> tuple[Path, ...]:
+        """What `--mcp` names."""
+        return tuple(map(Path, self.mcp or ()))
 
     @property
     def references(self) -> tuple[str, ...]:

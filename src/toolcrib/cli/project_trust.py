@@ -1,19 +1,28 @@
-"""The files of a project that count once a person trusted their content: rules, settings, tools and skills."""
+"""A project's files that count once a person trusted their content: rules, settings, tools, skills, MCP servers."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolcrib.cli.mcp_servers import servers_of_project_file
 from toolcrib.cli.tool_settings import projects_settings, users_settings
 from toolcrib.cli.user_files import trust_store
 from toolcrib.cli.wording import value_on_one_line
+from toolcrib.mcp.config_files import PROJECT_FILES
+from toolcrib.mcp.expansion import references_of
 from toolcrib.rules import Rule
-from toolcrib.rules.project_files import FOLDER, ProjectFile, TrustError, read_project_folder
+from toolcrib.rules.project_files import (
+    FOLDER,
+    ProjectFile,
+    TrustError,
+    read_project_file,
+    read_project_folder,
+)
 from toolcrib.rules.trust import ProjectRules, Trustable, project_rules
-from toolcrib.settings.file import SettingsError, SettingsFile
+from toolcrib.settings.file import NAME, SettingsError, SettingsFile
 from toolcrib.settings.joined import join_settings
 from toolcrib.settings.model import ToolSettings
 from toolcrib.visible import escape_invisible, on_one_line
@@ -49,6 +58,8 @@ def files_to_trust(folder: Path) -> FilesToTrust:
     for place in tool_folders(joined):
         _add(found, folder, place)
     _add(found, folder, SKILLS)
+    if joined.mcp.project_files:
+        _add_files(found, folder, PROJECT_FILES)
     return found
 
 
@@ -73,6 +84,16 @@ def _add(found: FilesToTrust, folder: Path, place: str) -> None:
     found.problems.extend(str(problem) for problem in problems)
 
 
+def _add_files(found: FilesToTrust, folder: Path, places: Iterable[str]) -> None:
+    for place in places:
+        try:
+            file = read_project_file(folder, place)
+        except TrustError as problem:
+            found.problems.append(str(problem))
+        else:
+            found.others.extend([] if file is None else [file])
+
+
 def lines_of(found: FilesToTrust) -> Iterator[str]:
     """What a person reads before they trust the files: all of it, or what changed since they trusted it."""
     for item in found.all:
@@ -86,8 +107,21 @@ def lines_of(found: FilesToTrust) -> Iterator[str]:
             yield from _rules_lines(item)
         elif before is None and state != " (trusted)":
             yield from _text_lines(item.data)
+        yield from _servers_lines(item)
     for problem in found.problems:
         yield f"not used: {on_one_line(problem)}"
+
+
+def _servers_lines(item: Trustable) -> Iterator[str]:
+    """What the MCP servers in a file would start or reach, and the variables and secrets that they would be given."""
+    if item.path in PROJECT_FILES or item.path.endswith(f"/{NAME}"):
+        servers, notes = servers_of_project_file(item)
+        for server in servers:
+            given = references_of(server)
+            verb = "starts" if server.command else "sends calls to"
+            what = f"  MCP server {server.name} {verb}: {server.address()}"
+            yield on_one_line(what + (f"  (is given {', '.join(given)})" if given else ""))
+        yield from (f"  note: {on_one_line(note)}" for note in notes)
 
 
 def _text_lines(data: bytes) -> Iterator[str]:

@@ -29,6 +29,7 @@ from toolcrib.visible import on_one_line
 
 __all__ = [
     "EFFECTS",
+    "PROJECT_FILES",
     "McpConfigError",
     "mcp_server",
     "read_mcp_servers",
@@ -36,6 +37,7 @@ __all__ = [
     "servers_of_text",
 ]
 
+PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 MAX_BYTES = 1_000_000
 SHOWN = 80  # characters of a foreign text in a message
 EFFECTS = {effect.label: effect for effect in Effect}

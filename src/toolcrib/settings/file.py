@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,6 +17,7 @@ from toolcrib.settings.model import ToolSettings
 __all__ = ["NAME", "SettingsError", "SettingsFile", "read_settings"]
 
 NAME = "toolcrib.toml"
+UNION = ("str", "list[str]")  # what pydantic adds to the place of a value that may be either
 MAX_VALUE = 60  # characters of a wrong value that a message shows
 
 
@@ -62,7 +63,7 @@ def read_settings(text: str, path: str = NAME) -> SettingsFile:
     except ValidationError as failed:
         found = []
         for error in failed.errors(include_url=False):
-            where = [part for part in error["loc"] if isinstance(part, str)]
+            where = [part for part in error["loc"] if isinstance(part, str) and part not in UNION]
             found.append((lines.of_path(where), _words(where, error)))
         raise SettingsError(f"{path}, line {line}: {words}" for line, words in sorted(found)) from None
 
@@ -78,6 +79,8 @@ def _words(where: list[str], error: Any) -> str:
         return f"unknown key {key!r}{place}; {hint}"
     got = f"; got {_shown(error['input'])}"
     name = ".".join(where)
+    if error["type"] == "value_error":
+        return f"{name}: {error['ctx']['error']}"
     if error["type"] == "literal_error":
         return f"{name} must be {error['ctx']['expected']}{got}"
     expected = _EXPECTED.get(error["type"])
@@ -86,11 +89,12 @@ def _words(where: list[str], error: Any) -> str:
 
 def _table(path: Iterable[str]) -> type[BaseModel]:
     """The model of the table at a path of keys."""
-    found: type[BaseModel] = ToolSettings
+    found: Any = ToolSettings
     for key in path:
-        inner: Any = found.model_fields[key].annotation
-        found = inner
-    return found
+        field = getattr(found, "model_fields", {}).get(key)
+        found = field.annotation if field is not None else get_args(found)[-1]  # of a table by names
+    model: type[BaseModel] = found
+    return model
 
 
 def _shown(value: Any) -> str:
@@ -102,6 +106,10 @@ _EXPECTED = {
     "bool_type": "true or false",
     "string_type": "a text",
     "tuple_type": "a list of texts",
+    "list_type": "a list of texts",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "greater_than": "a number above 0",
     "model_type": "a table of settings",
     "model_attributes_type": "a table of settings",
     "dict_type": "a table of settings",

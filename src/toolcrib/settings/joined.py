@@ -13,6 +13,7 @@ from toolcrib.settings.model import SettingsTable, ToolSettings
 __all__ = ["JoinedSettings", "SettingInEffect", "join_settings"]
 
 SWITCHES = ("groups", "tools")
+SERVERS = ("mcp", "servers")
 DEFAULT = "default"
 
 
@@ -39,12 +40,14 @@ def join_settings(files: Sequence[SettingsFile]) -> JoinedSettings:
     A switch that one of them has off is off, whatever another says. Of other settings the first counts.
     """
     listed = (*_switches(files), *_others(files))
+    servers = _servers(files)
     data: dict[str, dict[str, Any]] = {}
     for one in listed:
         table, _, key = one.key.partition(".")
         if one.source != DEFAULT:
             data.setdefault(table, {})[key] = one.value
-    return JoinedSettings(ToolSettings.model_validate(data), listed)
+    settings = ToolSettings.model_validate(data)
+    return JoinedSettings(settings, (*listed, *servers))
 
 
 def _switches(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
@@ -67,6 +70,8 @@ def _others(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
         if name in SWITCHES:
             continue
         for key in type(_table(defaults, name)).model_fields:
+            if (name, key) == SERVERS:
+                continue
             full = f"{name}.{key}"
             said = [
                 (file, getattr(table, key))
@@ -84,6 +89,16 @@ def _others(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
             else:
                 file, value = off or said[0]
                 yield SettingInEffect(full, value, file.place(full))
+
+
+def _servers(files: Sequence[SettingsFile]) -> list[SettingInEffect]:
+    """The MCP servers: of two with one name, the user's counts, so that a project cannot replace it."""
+    found: dict[str, SettingInEffect] = {}
+    for file in reversed(files):
+        for name, entry in file.settings.mcp.servers.items():
+            key = f"mcp.servers.{name}"
+            found.setdefault(name, SettingInEffect(key, entry.server(name).address(), file.place(key)))
+    return list(found.values())
 
 
 def _table(settings: ToolSettings, name: str) -> SettingsTable:

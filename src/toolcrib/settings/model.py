@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from toolcrib.settings.catalogue import CATALOGUE, GROUPS
+
+if TYPE_CHECKING:
+    from toolcrib.mcp.config import McpServer
 
 __all__ = ["ToolSettings"]
 
@@ -75,6 +78,70 @@ class PluginSettings(SettingsTable):
     off: tuple[str, ...] = Field((), strict=False, description="Names of tools of plugins that are left out.")
 
 
+class McpServerSettings(SettingsTable):
+    """An MCP server: a command or a url. Texts may refer to ${VARIABLE}, ${VARIABLE:-default} and <secret_ref:NAME>."""
+
+    command: str | list[str] = Field("", description="The program of a local server, or its command line.")
+    args: tuple[str, ...] = Field((), strict=False, description="The arguments of the program.")
+    env: dict[str, str] = Field({}, description="Variables of its environment.")
+    cwd: str | None = Field(None, description="The folder in which it runs.")
+    url: str = Field("", description="The address of a remote server.")
+    transport: Literal["stdio", "http", "sse"] | None = Field(
+        None, description="http is what a url means; sse is the older transport."
+    )
+    headers: dict[str, str] = Field({}, description="HTTP headers of each request to a remote server.")
+    enabled: bool = Field(True, description="Whether it is used.")
+    timeout: float = Field(
+        60.0, gt=0, strict=False, description="Seconds that a call may take without progress."
+    )
+    max_timeout: float = Field(600.0, gt=0, strict=False, description="Seconds that a call may take at all.")
+    start_timeout: float = Field(60.0, gt=0, strict=False, description="Seconds until it must be ready.")
+    tools: tuple[str, ...] = Field(
+        (), strict=False, description='Patterns of the tools that are used; "!name" leaves one out.'
+    )
+    effects: dict[str, Literal["read", "write", "destructive"]] = Field(
+        {},
+        description="The effect of its tools, by name or pattern, whatever it says itself. Not in a project.",
+    )
+    auth: Literal["oauth", "none"] | None = Field(
+        None, description="oauth sends the token of toolcrib mcp login; none never does."
+    )
+    oauth: dict[str, Any] = Field(
+        {}, description="What OAuth needs to be told, such as client_id and scopes."
+    )
+    trusted: bool = Field(
+        False, description="Whether its word counts where it calls a tool harmless. Not in a project."
+    )
+
+    @model_validator(mode="after")
+    def _is_a_server(self) -> McpServerSettings:
+        try:
+            self.server("server")
+        except ValueError as problem:
+            raise ValueError(str(problem).removeprefix("MCP server 'server': ")) from None
+        return self
+
+    def server(self, name: str, source: str = "") -> McpServer:
+        """The server that this configures. Raises ValueError with words for a person."""
+        from toolcrib.mcp.config_files import mcp_server
+
+        entry = {key: getattr(self, key) for key in self.model_fields_set}
+        lists = {key: list(value) for key, value in entry.items() if isinstance(value, tuple)}
+        return mcp_server(name, entry | lists, source=source, seconds=True)
+
+
+class McpSettings(SettingsTable):
+    """MCP servers, whose tools an agent has."""
+
+    project_files: bool = Field(
+        True,
+        description="The servers in .mcp.json, .cursor/mcp.json and .vscode/mcp.json of a trusted project.",
+    )
+    servers: dict[str, McpServerSettings] = Field(
+        {}, description="The servers, by the name that their tools begin with."
+    )
+
+
 def _default(table: type[SettingsTable]) -> Any:
     return table.model_validate({})
 
@@ -87,6 +154,7 @@ class ToolSettings(SettingsTable):
     shell: ShellSettings = _default(ShellSettings)
     edits: EditSettings = _default(EditSettings)
     plugins: PluginSettings = _default(PluginSettings)
+    mcp: McpSettings = _default(McpSettings)
 
     def switch(self, name: str) -> bool:
         """Whether a built-in tool is on: by its own switch, its group's, or by default.

@@ -14,6 +14,8 @@ from toolcrib import __version__
 from toolcrib.assembly import BUILT_IN, Assembly
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
+from toolcrib.cli.mcp_servers import configured_servers
+from toolcrib.cli.mcp_states import known_servers
 from toolcrib.cli.options import WorkspaceFolder
 from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
 from toolcrib.cli.settings_in_effect import approvals_summary, rules_summary
@@ -54,6 +56,7 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
         assembly = load_assembly((), workspace)
         _rules(workspace, assembly.toolbox(autonomy="full"), problems)
         _tools(assembly, problems)
+        _servers(workspace, problems)
     out()
     for problem in problems:
         out(escape_invisible(f"! {problem}"))
@@ -241,6 +244,24 @@ def _tools(assembly: Assembly, problems: list[str]) -> None:
         out("  no plugins are installed (entry points of the group toolcrib.tools)")
     problems += assembly.notes
     problems += [f"tool {tool.name} ({tool.source}): {tool.problem}" for tool in tools if tool.problem]
+
+
+def _servers(workspace: Path, problems: list[str]) -> None:
+    """Print what is known of each MCP server; none is started."""
+    out("\nMCP servers")
+    found = configured_servers(workspace)
+    rows = known_servers(found, workspace)
+    for row in rows:
+        out(on_one_line(f"  {row.server.name:<20} {row.words}"))
+        for warning in row.status.warnings if row.status is not None else ():
+            out(on_one_line(f"    warning: {warning}"))
+        if row.status is not None and row.status.problem:
+            problems.append(f"MCP server {row.server.name}: {row.status.problem}")
+    problems += found.notes
+    if not rows:
+        out("  none are configured; to add one: toolcrib mcp add")
+    elif not _installed("mcp"):
+        problems.append("MCP servers cannot be started without the extra mcp: pip install 'toolcrib[mcp]'")
 
 
 def _installed(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import RulesFile
 from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
@@ -22,7 +23,9 @@ def command(tools: ToolSelection, sandbox: SandboxOptions, policy: RulesFile = N
     if file is None:
         out(f"no rules: {config_folder() / 'policy.toml'} does not exist")
         return DONE
-    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    assembly = load_assembly(
+        tools.references, tools.workspace, sandbox.chosen(tools.workspace), mcp=ServersWanted(tools.mcp_files)
+    )
     box = assembly.toolbox(autonomy="full")
     untried = untried_examples(file, box)
     for line in unmatched_lines(file, box):

@@ -9,6 +9,7 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, out
 from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import predict
@@ -38,7 +39,9 @@ def command(
     said: Said = None,
 ) -> int:
     """Nothing is run."""
-    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    assembly = load_assembly(
+        tools.references, tools.workspace, sandbox.chosen(tools.workspace), mcp=ServersWanted(tools.mcp_files)
+    )
     settings = settings_as_in_a_run(policy, tools.workspace, assembly.toolbox(autonomy="full"), sandbox)
     box = assembly.toolbox(approvals=approval_store(), project=tools.workspace.resolve())
     try:

@@ -14,6 +14,7 @@ import typer
 from toolcrib.call import ToolCall
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, say
 from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import Prediction, predict
@@ -52,7 +53,9 @@ def command(
     A line may record as "decision" what was decided then. With --against, the decisions under two files of rules are
     compared.
     """
-    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    assembly = load_assembly(
+        tools.references, tools.workspace, sandbox.chosen(tools.workspace), mcp=ServersWanted(tools.mcp_files)
+    )
     box = assembly.toolbox(autonomy="full")
     decides = settings_as_in_a_run(policy, tools.workspace, box, sandbox).policy
     other = None

@@ -23,6 +23,7 @@ from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, s
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.model_facts import missing_of
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
@@ -263,7 +264,10 @@ def _load_tools(
     name = run.model or os.environ.get("TOOLCRIB_MODEL", "")
 
     agents: dict[str, Delegate] = {}
-    assembly = load_assembly(tools.references, workspace, chosen, ToolsWanted(name, asks, agents))
+    servers = ServersWanted(tools.mcp_files, start=True, asks=asks)
+    assembly = load_assembly(
+        tools.references, workspace, chosen, ToolsWanted(name, asks, agents), mcp=servers
+    )
     if "new_task" in assembly.sources:
         own = [tool for tool in assembly.builtin if name_of(tool) not in DELEGATION]
         box = replace(assembly, builtin=own).toolbox(

@@ -27,6 +27,7 @@ from toolcrib.cli.console import (
 )
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.loaded_tools import load_assembly, load_tool
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
@@ -52,11 +53,11 @@ CONTEXT_SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": 
 
 # Our own options may also stand after the tool's name, unless the tool has a parameter of that name.
 OWN_OPTIONS = {
-    "--from": "from_", "-f": "from_", "--deps": "deps", "--workspace": "workspace", "-w": "workspace",
+    "--from": "from_", "-f": "from_", "--mcp": "mcp", "--deps": "deps", "--workspace": "workspace", "-w": "workspace",
     "--autonomy": "autonomy", "--policy": "policy", "--sandbox": "sandbox", "--network": "network",
     "--allow-host": "allow_host", "--outer-sandbox": "outer_sandbox",
 }  # fmt: skip
-REPEATED = {"from_", "allow_host"}
+REPEATED = {"from_", "allow_host", "mcp"}
 KINDS: dict[str, type[Any]] = {
     "workspace": Path,
     "policy": Path,
@@ -88,7 +89,12 @@ def command(
     own, tokens = _parted(name, list(arguments or ()), tools)
     tools, policy, sandbox = _with_own(tools, own), _with_own(policy, own), _with_own(sandbox, own)
     hide_own_process()  # what runs must not read our environment
-    assembly = load_assembly(tools.references, tools.workspace, sandbox.chosen(tools.workspace))
+    assembly = load_assembly(
+        tools.references,
+        tools.workspace,
+        sandbox.chosen(tools.workspace),
+        mcp=ServersWanted(tools.mcp_files, start=True, tool=name),
+    )
     factory = load_factory(tools.deps)
     _, spec = load_tool(assembly, name, factory)
     if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
@@ -208,7 +214,9 @@ def _parted(name: str, tokens: list[str], tools: ToolsToUse) -> tuple[dict[str, 
     if not any(token.partition("=")[0] in OWN_OPTIONS for token in tokens):
         return {}, tokens
     try:
-        _, spec = load_tool(load_assembly(tools.references, tools.workspace), name, load_factory(tools.deps))
+        mcp = ServersWanted(tools.mcp_files, tool=name)
+        assembly = load_assembly(tools.references, tools.workspace, mcp=mcp)
+        _, spec = load_tool(assembly, name, load_factory(tools.deps))
         parameters = set(spec.input_schema.get("properties", {}))
     except Problem:
         parameters = set()

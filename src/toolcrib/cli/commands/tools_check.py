@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolcrib.cli.console import DONE, NOT_DONE, out
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.wording import counted
 from toolcrib.visible import escape_invisible
@@ -12,7 +13,7 @@ from toolcrib.visible import escape_invisible
 
 def command(tools: ToolsToUse) -> int:
     """The exit code is 1 if any is."""
-    assembly = load_assembly(tools.references, tools.workspace)
+    assembly = load_assembly(tools.references, tools.workspace, mcp=ServersWanted(tools.mcp_files))
     loaded = load_tools(assembly, load_factory(tools.deps))
     broken = [tool for tool in loaded if tool.problem]
     for tool in broken:

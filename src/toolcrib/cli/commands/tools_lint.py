@@ -7,6 +7,7 @@ from json import dumps
 from toolcrib.cli.console import DONE, NOT_DONE, out, say
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import AsJson, ToolsToUse
 from toolcrib.cli.wording import counted
 from toolcrib.schema import lint
@@ -15,7 +16,10 @@ from toolcrib.visible import escape_invisible
 
 def command(tools: ToolsToUse, json: AsJson = False) -> int:
     """For example short descriptions and undocumented parameters. The exit code is 1 if anything is found."""
-    loaded = load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps))
+    loaded = load_tools(
+        load_assembly(tools.references, tools.workspace, mcp=ServersWanted(tools.mcp_files)),
+        load_factory(tools.deps),
+    )
     findings = [finding for tool in loaded if tool.spec is not None for finding in lint(tool.spec)]
     if json:
         rows = [

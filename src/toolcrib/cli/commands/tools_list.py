@@ -10,6 +10,7 @@ from typing import Any
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import LoadedTool, load_assembly, load_tools
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import AsJson, ToolsToUse
 from toolcrib.visible import on_one_line
 
@@ -17,7 +18,10 @@ NARROWEST = 30  # columns of a description below which the line is split in two
 
 
 def command(tools: ToolsToUse, json: AsJson = False) -> int:
-    loaded = load_tools(load_assembly(tools.references, tools.workspace), load_factory(tools.deps))
+    loaded = load_tools(
+        load_assembly(tools.references, tools.workspace, mcp=ServersWanted(tools.mcp_files)),
+        load_factory(tools.deps),
+    )
     if json:
         _print_json(loaded)
     else:

@@ -10,6 +10,7 @@ import typer
 from toolcrib.cli.console import DONE, Problem, out, say
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tool
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.schema import DIALECTS, to_dialect
 from toolcrib.visible import escape_invisible
@@ -23,7 +24,11 @@ def command(name: str, tools: ToolsToUse, dialect: Dialect = None) -> int:
     """With --dialect, as a provider is sent it; stderr tells what the dialect cannot express."""
     if dialect is not None and dialect not in DIALECTS:
         raise Problem(f"there is no schema dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-    _, spec = load_tool(load_assembly(tools.references, tools.workspace), name, load_factory(tools.deps))
+    _, spec = load_tool(
+        load_assembly(tools.references, tools.workspace, mcp=ServersWanted(tools.mcp_files)),
+        name,
+        load_factory(tools.deps),
+    )
     schema: Any = spec.input_schema
     if dialect is not None:
         schema, losses = to_dialect(schema, dialect)

@@ -8,6 +8,7 @@ from typing import Any
 from toolcrib.cli.console import DONE, out
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import LoadedTool, load_assembly, load_tool
+from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.schema import to_markdown
 from toolcrib.spec import ToolSpec
@@ -15,7 +16,11 @@ from toolcrib.visible import escape_invisible
 
 
 def command(name: str, tools: ToolsToUse) -> int:
-    tool, spec = load_tool(load_assembly(tools.references, tools.workspace), name, load_factory(tools.deps))
+    tool, spec = load_tool(
+        load_assembly(tools.references, tools.workspace, mcp=ServersWanted(tools.mcp_files)),
+        name,
+        load_factory(tools.deps),
+    )
     for line in _lines(tool, spec):
         out(escape_invisible(line))
     return DONE

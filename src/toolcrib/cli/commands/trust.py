@@ -1,4 +1,4 @@
-"""`toolcrib trust`: a person reads the rules, settings, tools and skills of a project, and says whether they count."""
+"""`toolcrib trust`: a person reads a project's rules, settings, tools, skills and MCP servers, and decides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Trust it without being a
 def command(path: Project = Path(), list_: ListThem = False, revoke: Revoke = False, yes: Yes = False) -> int:
     """The rules are in the project's .toolcrib/policy.toml: they can only deny or ask, and one that allows something is
     not used. The settings are in .toolcrib/toolcrib.toml, the tools in .toolcrib/tools/*.py, the skills in
-    .toolcrib/skills. When a file changes, it stops counting until you trust it again.
+    .toolcrib/skills, and MCP servers in .mcp.json, .cursor/mcp.json and .vscode/mcp.json. When a file changes, it stops
+    counting until you trust it again.
     """
     if list_ + revoke + yes > 1:
         raise typer.BadParameter("choose one of --list, --revoke and --yes")
@@ -47,7 +48,9 @@ def _trust(folder: Path, *, yes: bool) -> int:
     for line in lines_of(found):
         out(line)
     if not found.all:
-        out(f"{_shown(folder)} has no rules, settings, tools or skills: there is nothing to trust")
+        out(
+            f"{_shown(folder)} has no rules, settings, tools, skills or MCP servers: there is nothing to trust"
+        )
         return DONE
     if all(map(store.holds, found.all)):
         out("\nYou already trust this.")
@@ -88,7 +91,7 @@ def _revoke(folder: Path) -> int:
 def _person_agrees() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Problem("there is no terminal to ask on; if you have read this, add --yes")
-    sys.stderr.write("Tools run as you do, outside of every sandbox.\n")
+    sys.stderr.write("Tools and MCP servers run as you do, outside of every sandbox.\n")
     sys.stderr.write("Should this count when you work in this folder? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

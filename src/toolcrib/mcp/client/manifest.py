@@ -28,6 +28,7 @@ __all__ = ["Manifest", "ManifestCache", "default_cache"]
 
 FORMAT = 1
 MAX_BYTES = 32_000_000
+MAX_PROBLEM = 4_000  # characters
 MAX_TTL = 365 * 24 * 3600.0  # seconds
 
 
@@ -117,6 +118,26 @@ class ManifestCache:
             return
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_private_file(self.path(server, config_hash), text)
+
+    def note_failure(self, server: str, config_hash: str, problem: str, now: float) -> None:
+        """Store why a server could not be started, for lists that start nothing; "" if it could. Raises OSError."""
+        path = self.path(server, config_hash).with_suffix(".failed")
+        if not problem:
+            path.unlink(missing_ok=True)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        text = json.dumps({"format": FORMAT, "problem": problem[:MAX_PROBLEM], "at": now})
+        replace_private_file(path, text.encode("utf-8", "surrogatepass"))
+
+    def failure(self, server: str, config_hash: str) -> str:
+        """Why the server could not be started the last time; "" if it could, or nobody knows."""
+        try:
+            data = json.loads(_private_bytes(self.path(server, config_hash).with_suffix(".failed")))
+        except (OSError, ValueError, RecursionError):
+            return ""
+        return (
+            str(data.get("problem") or "") if isinstance(data, dict) and data.get("format") == FORMAT else ""
+        )
 
     def forget(self, server: str, config_hash: str) -> None:
         """Remove what is stored of a server with one configuration."""

@@ -129,6 +129,8 @@ class ServerHandle:
         self._not_before = 0.0
         self._started_at = 0.0
         self._manifest = None if cache is None else cache.read(config.name, config.config_hash())
+        if cache is not None:
+            self.problem = cache.failure(config.name, config.config_hash())
         if self._manifest is not None:
             self.state = ServerState.KNOWN
 
@@ -218,7 +220,7 @@ class ServerHandle:
         connection.schemas = {tool.name: tool.input_schema for tool in self.tools()}
         self._connection = connection
         self._started_at = self._clock()
-        self.problem = ""
+        self._note("")
         try:
             if self._manifest is None:
                 await self._list(connection)
@@ -266,11 +268,20 @@ class ServerHandle:
 
     def _failed(self, problem: str) -> None:
         """Note a failure, and when the next attempt may be made."""
-        self.problem = problem
+        self._note(problem)
         self._failures += 1
         delay = 0.0 if self._failures == 1 else min(0.25 * 2 ** min(self._failures, 20), LONGEST_DELAY)
         self._not_before = self._clock() + delay
         self._set(ServerState.FAILED)
+
+    def _note(self, problem: str) -> None:
+        """Keep why the server failed last, also for those who only list it; "" if it did not."""
+        if self._cache is not None and problem != self.problem:
+            try:
+                self._cache.note_failure(self.config.name, self.config.config_hash(), problem, self._clock())
+            except OSError as refused:
+                self.warn(f"why it failed cannot be kept: {refused}")
+        self.problem = problem
 
     def _lost(self, connection: Connection) -> None:
         """The connection has ended: by us, or because the server crashed."""

@@ -154,7 +154,7 @@ class McpToolset:
         self._entered -= 1
         if not self._entered:
             self._waited = False
-            await asyncio.gather(*(handle.aclose() for handle in self._handles.values()))
+            await self.aclose()
 
     # -- for people and programs
 
@@ -165,6 +165,14 @@ class McpToolset:
     def server(self, name: str) -> ServerHandle:
         """One server. Raises KeyError."""
         return self._handles[name]
+
+    def tools(self) -> dict[str, RemoteTool]:
+        """The tools that are known at this moment, by the names that a model is shown. Starts nothing."""
+        return dict(self._known())
+
+    async def aclose(self) -> None:
+        """End all servers that run, also where the toolset was not entered."""
+        await asyncio.gather(*(handle.aclose() for handle in self._handles.values()))
 
     async def ready(self, timeout: float | None = None) -> list[ServerStatus]:
         """Wait until the tools of all servers are known, or have failed to be; at most `timeout` seconds.

@@ -1,0 +1,87 @@
+"""`toolcrib mcp test`: MCP servers are started, listed anew and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolcrib.cli.console import DONE, NOT_DONE, out, quiet_logging, say, stdout_reserved
+from toolcrib.cli.mcp_servers import configured_servers, make_toolset
+from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
+from toolcrib.cli.wording import counted
+from toolcrib.mcp.config import McpServer
+from toolcrib.visible import on_one_line
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME ...]", help="The servers; all if none is named.")
+]
+
+
+def command(
+    names: Names = None, workspace: WorkspaceFolder = Path(), mcp: McpFiles = None, json: AsJson = False
+) -> int:
+    """The lists of tools are kept, so that later lists start nothing. The exit code is 1 if a server failed."""
+    quiet_logging()
+    found = configured_servers(workspace, mcp or ())
+    for note in found.notes:
+        say(f"note: {on_one_line(note)}")
+    servers = [found.server(name) for name in dict.fromkeys(names or ())]
+    servers = servers or [server for server in found.servers if server.enabled]
+    with stdout_reserved():
+        rows = asyncio.run(_tested(servers, workspace))
+    if json:
+        out(dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for row in rows:
+            for line in _lines(row):
+                out(on_one_line(line))
+        if not rows:
+            out("no MCP servers are configured")
+    return NOT_DONE if any(row["problem"] for row in rows) else DONE
+
+
+async def _tested(servers: list[McpServer], workspace: Path) -> list[dict[str, Any]]:
+    """What came of starting each server, all at once."""
+    from dataclasses import replace
+
+    toolset = make_toolset([replace(server, enabled=True) for server in servers], workspace)
+    try:
+        return list(await asyncio.gather(*(_test(toolset, server) for server in servers)))
+    finally:
+        await toolset.aclose()
+
+
+async def _test(toolset: Any, server: McpServer) -> dict[str, Any]:
+    handle = toolset.server(server.name)
+    began = time.monotonic()
+    problem = ""
+    try:
+        await handle.refresh()
+    except Exception as failed:  # whatever a server does is a line about that server
+        problem = str(failed) or type(failed).__name__
+    status = handle.status()
+    return {
+        "name": server.name,
+        "address": server.address(),
+        "problem": problem,
+        "seconds": round(time.monotonic() - began, 3),
+        "title": status.title,
+        "protocol": status.protocol,
+        "tools": [tool.name for tool in handle.tools()],
+        "warnings": list(status.warnings),
+    }
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    if row["problem"]:
+        lines = [f"{row['name']}: FAILED after {row['seconds']:.1f} s: {row['problem']}"]
+    else:
+        title = f"{row['title']}, " if row["title"] else ""
+        tools = counted(len(row["tools"]), "tool")
+        lines = [f"{row['name']}: {title}protocol {row['protocol']}, {tools} in {row['seconds']:.1f} s"]
+    return [*lines, *(f"  warning: {warning}" for warning in row["warnings"])]

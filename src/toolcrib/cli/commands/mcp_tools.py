@@ -1,0 +1,57 @@
+"""`toolcrib mcp tools`: the tools of MCP servers, as they were listed last."""
+
+from __future__ import annotations
+
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolcrib.cli.console import DONE, Problem, out, quiet_logging, say
+from toolcrib.cli.mcp_servers import configured_servers, make_toolset
+from toolcrib.cli.mcp_states import NOT_LISTED
+from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
+from toolcrib.mcp.client.toolset import McpToolset
+from toolcrib.visible import on_one_line
+
+Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A server; all if left out.")]
+
+
+def command(
+    name: Name = None, workspace: WorkspaceFolder = Path(), mcp: McpFiles = None, json: AsJson = False
+) -> int:
+    """Each with its name at the server, the name that a model is shown, and its effect."""
+    quiet_logging()
+    found = configured_servers(workspace, mcp or ())
+    servers = [found.server(name)] if name else [server for server in found.servers if server.enabled]
+    toolset = make_toolset(servers, workspace)
+    unknown = [status.name for status in toolset.servers() if status.tools is None]
+    rows = _rows(toolset)
+    if json:
+        out(dumps(rows, ensure_ascii=False, indent=2))
+    for row in () if json else rows:
+        sentence = " ".join(row["description"].split()).partition(". ")[0]
+        out(on_one_line(f"{row['name']}  {row['effect']}  {row['server']}: {row['tool']}  {sentence}", 200))
+    if name and unknown:
+        raise Problem(f"{name}: {NOT_LISTED} {name}", code=1)
+    for server in unknown:
+        say(on_one_line(f"{server}: {NOT_LISTED} {server}"))
+    return DONE
+
+
+def _rows(toolset: McpToolset) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "server": tool.server.config.name,
+            "tool": tool.remote.name,
+            "effect": tool.facts.effect.label,
+            "title": tool.remote.title,
+            "description": tool.remote.description,
+            "input_schema": tool.remote.input_schema,
+            "output_schema": tool.remote.output_schema,
+            "annotations": dict(tool.remote.annotations),
+        }
+        for name, tool in sorted(toolset.tools().items())
+    ]

@@ -1,0 +1,252 @@
+"""The MCP servers that count in a folder, and the toolset of them.
+
+The files that a command names count before the user's own settings, and these before those of a project, which count
+once a person trusted them. Of two servers with one name the first counts: a project replaces none of the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.cli.console import Problem, say
+from toolcrib.cli.tool_settings import PLACE, projects_settings, users_settings, why_not_trusted
+from toolcrib.cli.user_files import stored_secrets
+from toolcrib.errors import ToolcribError
+from toolcrib.mcp.config import McpServer
+from toolcrib.mcp.config_files import PROJECT_FILES, McpConfigError, read_mcp_servers, servers_of_text
+from toolcrib.rules.project_files import read_project_file
+from toolcrib.settings.file import SettingsFile, read_settings
+from toolcrib.visible import on_one_line
+
+if TYPE_CHECKING:
+    from toolcrib.mcp.client.toolset import McpToolset
+    from toolcrib.rules.trust import Trustable
+
+START_SECONDS = 120.0  # that a command waits for a server which it cannot do without
+
+
+@dataclass(frozen=True, slots=True)
+class ServersWanted:
+    """Which MCP servers a command uses, and how.
+
+    `files` are those of `--mcp`. Without `start`, only tools that are known from an earlier time are used, and no
+    server is started. With a `tool`, only servers that may have it are used. `asks` says whether somebody can be asked.
+    """
+
+    files: tuple[Path, ...] = ()
+    start: bool = False
+    tool: str = ""
+    asks: bool = True
+
+
+@dataclass(slots=True)
+class ConfiguredServers:
+    """The servers that count, those that do not with the reason, and what is wrong in their files."""
+
+    servers: list[McpServer] = field(default_factory=list)
+    unused: list[tuple[McpServer, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, servers: Iterable[McpServer]) -> None:
+        """Add servers that count after those that are there."""
+        names = {server.name: server for server in self.servers}
+        for server in servers:
+            if server.name in names:
+                self.unused.append((server, f"{names[server.name].source} has a server of that name"))
+            else:
+                names[server.name] = server
+                self.servers.append(server)
+
+    def server(self, name: str) -> McpServer:
+        """The server of that name. Raises Problem, with near names."""
+        found = next((server for server in self.servers if server.name == name), None)
+        if found is None:
+            from difflib import get_close_matches
+
+            why = next((why for server, why in self.unused if server.name == name), "")
+            known = [server.name for server in self.servers]
+            near = get_close_matches(name, known, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else "`toolcrib mcp list` shows all"
+            raise Problem(
+                f"MCP server {on_one_line(name)} is not used: {why}"
+                if why
+                else f"there is no MCP server {on_one_line(name)!r}; {hint}"
+            )
+        return found
+
+
+def configured_servers(workspace: str | Path, files: Sequence[Path] = ()) -> ConfiguredServers:
+    """The MCP servers that count in a folder. Raises Problem for a file of the user's that cannot be used."""
+    found = ConfiguredServers()
+    for path in files:
+        try:
+            found.add(read_mcp_servers(path, complain=found.notes.append))
+        except McpConfigError as problem:
+            raise Problem(f"--mcp {problem}") from problem
+    own = users_settings()
+    if own is not None:
+        found.add(servers_of_settings(own))
+    uses_files = own is None or own.settings.mcp.project_files
+    for place, item in _projects_files(workspace, found.notes):
+        if place in PROJECT_FILES and not uses_files:
+            continue
+        servers, notes = servers_of_project_file(item)
+        why = why_not_trusted(item)
+        if why:
+            found.unused += [(server, f"{why}; to read it: toolcrib trust") for server in servers]
+            continue
+        found.notes += notes
+        found.add(servers)
+        if (
+            place == PLACE
+            and not read_settings(item.data.decode("utf-8", "replace")).settings.mcp.project_files
+        ):
+            uses_files = False
+    return found
+
+
+def _projects_files(workspace: str | Path, notes: list[str]) -> Iterator[tuple[str, Trustable]]:
+    """The files of a project that may have servers, in their order; what cannot be read is noted."""
+    try:
+        own = projects_settings(workspace)
+        if own is not None:
+            yield PLACE, own[0]
+    except ToolcribError:
+        pass  # whoever reads the settings says so
+    for place in PROJECT_FILES:
+        try:
+            file = read_project_file(workspace, place)
+        except ToolcribError as problem:
+            notes.append(f"{place} of this folder is not used: {problem}")
+        else:
+            if file is not None:
+                yield place, file
+
+
+def servers_of_settings(file: SettingsFile) -> list[McpServer]:
+    """The servers in a `toolcrib.toml`."""
+    return [entry.server(name, file.path) for name, entry in file.settings.mcp.servers.items()]
+
+
+def servers_of_project_file(item: Trustable) -> tuple[list[McpServer], list[str]]:
+    """The servers in a file of a project, trusted or not, and what is wrong in it.
+
+    A project cannot say that its servers are harmless: `trusted` and `effects` do not count there.
+    """
+    notes: list[str] = []
+    text = item.data.decode("utf-8", "replace")
+    try:
+        if item.path == PLACE:
+            servers = servers_of_settings(read_settings(text, PLACE))
+        else:
+            servers = servers_of_text(text, item.path, notes.append)
+    except ToolcribError as problem:
+        return [], [f"{item.path} of this folder is not used: {problem}"]
+    notes += [
+        f"{item.path}: MCP server {server.name}: trusted and effects do not count in a project's file; "
+        "what its tools may do is for your own toolcrib.toml or policy.toml to say"
+        for server in servers
+        if server.trusted or server.effects
+    ]
+    return [replace(server, trusted=False, effects={}) for server in servers], notes
+
+
+def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpToolset | None:
+    """The tools of the MCP servers that count in a folder; None without any. What is not used is said on stderr."""
+    found = configured_servers(workspace, wanted.files)
+    servers = [server for server in found.servers if server.enabled]
+    for note in found.notes:
+        say(f"note: {on_one_line(note)}")
+    if wanted.tool:
+        servers = [server for server in servers if may_have(server, wanted.tool)]
+    for line in _unused_lines(found):
+        say(line)
+    if not wanted.start:
+        known, unknown = _by_manifest(servers)
+        if unknown:
+            names = ", ".join(on_one_line(server.name) for server in unknown)
+            say(f"note: the tools of {names} are not known yet; to start and list: toolcrib mcp test")
+        servers = known
+    if not servers:
+        return None
+    return make_toolset(servers, workspace, wait=START_SECONDS if wanted.tool else None, asks=wanted.asks)
+
+
+def _unused_lines(found: ConfiguredServers) -> Iterator[str]:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for server, why in found.unused:
+        reasons.setdefault((server.source, why), []).append(on_one_line(server.name))
+    for (source, why), names in reasons.items():
+        yield f"MCP server {', '.join(names)} of {on_one_line(source)} is not used: {on_one_line(why)}"
+
+
+def _by_manifest(servers: Iterable[McpServer]) -> tuple[list[McpServer], list[McpServer]]:
+    """The servers whose tools are known from an earlier time, and the others."""
+    from toolcrib.mcp.client.manifest import ManifestCache, default_cache
+
+    cache = ManifestCache(default_cache())
+    known: list[McpServer] = []
+    unknown: list[McpServer] = []
+    for server in servers:
+        manifest = cache.read(server.name, server.config_hash())
+        (unknown if manifest is None else known).append(server)
+    return known, unknown
+
+
+def may_have(server: McpServer, tool: str) -> bool:
+    """Whether a tool of that shown name may be one of the server's."""
+    from toolcrib.mcp.names import LONGEST_SERVER, SEPARATOR, shown_names
+
+    part = shown_names([(server.name, "x")])[server.name, "x"].removesuffix(f"{SEPARATOR}x")
+    return tool.startswith(part[:LONGEST_SERVER])
+
+
+def make_toolset(
+    servers: Sequence[McpServer], workspace: str | Path, *, wait: float | None = None, asks: bool = True
+) -> McpToolset:
+    """The toolset of servers, with the user's secrets, logins and kept lists of tools. Local ones run in the folder."""
+    from toolcrib.mcp.client.manifest import default_cache
+    from toolcrib.mcp.client.requests import ServerRequests
+    from toolcrib.mcp.client.toolset import WAIT, McpToolset
+    from toolcrib.mcp.expansion import Expansion
+
+    def requests(server: McpServer) -> ServerRequests:
+        return ServerRequests(server.name, elicitation=asks, roots=[folder])
+
+    def resolved(server: McpServer) -> McpServer:
+        given = expansion(server)
+        return replace(given, cwd=given.cwd or str(folder)) if given.command else given
+
+    folder = Path(workspace).resolve()
+    expansion = Expansion(secrets=stored_secrets(), workspace=folder)
+    return McpToolset(
+        servers,
+        cache=default_cache(),
+        wait=WAIT if wait is None else wait,
+        requests=requests,
+        auth=auth_of,
+        resolve=resolved,
+    )
+
+
+def auth_of(server: McpServer) -> Any:
+    """What adds the token of `toolcrib mcp login` to the requests to a server; None where nothing is to be added."""
+    if server.auth == "none":
+        return None
+    from toolcrib.mcp.client.oauth import LoginStore, auth_for
+
+    return auth_for(server, LoginStore.of_user(), oauth_settings(server))
+
+
+def oauth_settings(server: McpServer) -> Any:
+    """What is configured of the OAuth of a server. Raises ValueError for what cannot be used."""
+    from toolcrib.mcp.client.oauth import OAuthSettings
+
+    try:
+        return OAuthSettings(**server.oauth)
+    except TypeError as problem:
+        words = str(problem).rpartition("__init__() ")[2]
+        raise ValueError(f"oauth: {words}") from None

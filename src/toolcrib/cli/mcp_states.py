@@ -1,0 +1,101 @@
+"""What is known of MCP servers without starting any: for lists, `doctor` and JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolcrib.cli.mcp_servers import ConfiguredServers, make_toolset, oauth_settings
+from toolcrib.cli.undo_text import ago
+from toolcrib.cli.wording import counted
+from toolcrib.mcp.client.server import ServerStatus
+from toolcrib.mcp.config import McpServer
+
+NOT_LISTED = "not started yet; to start it and list its tools: toolcrib mcp test"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServer:
+    """A server, what is known of it, and how its login stands. `unused` says why it does not count."""
+
+    server: McpServer
+    status: ServerStatus | None = None
+    login: str = ""
+    unused: str = ""
+
+    @property
+    def words(self) -> str:
+        """Its state in a few words."""
+        if self.unused:
+            return f"not used: {self.unused}"
+        if not self.server.enabled:
+            return "switched off"
+        status = self.status
+        if status is None or status.tools is None:
+            words = NOT_LISTED
+        else:
+            age = f", listed {ago(status.fetched)}" if status.fetched else ""
+            words = counted(status.tools, "tool") + age
+        if status is not None and status.problem:
+            words = f"failed: {status.problem}" + (f" ({words})" if status.tools is not None else "")
+        return words + (f"; {self.login}" if self.login else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, without credentials."""
+        status = self.status
+        known = status is not None and status.tools is not None
+        return {
+            **self.server.to_dict(),
+            "state": "unused"
+            if self.unused
+            else "off"
+            if not self.server.enabled
+            else status.state
+            if status
+            else "",
+            "why_unused": self.unused,
+            "tools": status.tools if status is not None else None,
+            "tool_patterns": list(self.server.tools),
+            "listed": status.fetched if known and status is not None else None,
+            "problem": status.problem if status is not None else "",
+            "warnings": list(status.warnings) if status is not None else [],
+            "login": self.login,
+        }
+
+
+def known_servers(found: ConfiguredServers, workspace: Path) -> list[KnownServer]:
+    """Every configured server, by what is stored of it. Nothing is started, and nothing sent."""
+    enabled = [server for server in found.servers if server.enabled]
+    statuses = {status.name: status for status in make_toolset(enabled, workspace).servers()}
+    logins = asyncio.run(_logins(server for server in enabled if server.url))
+    return [
+        *(
+            KnownServer(server, statuses.get(server.name), logins.get(server.name, ""))
+            for server in found.servers
+        ),
+        *(KnownServer(server, unused=why) for server, why in found.unused),
+    ]
+
+
+async def _logins(servers: Iterable[McpServer]) -> dict[str, str]:
+    """How the logins at remote servers stand, in words; nothing for those where nobody logged in."""
+    from toolcrib.mcp.client.oauth import LoginStore, OAuthError, login_state
+
+    words: dict[str, str] = {}
+    store = LoginStore.of_user()
+    for server in servers:
+        if server.auth == "none":
+            continue
+        try:
+            state = await login_state(server, store, oauth_settings(server))
+        except (OAuthError, ValueError) as problem:
+            words[server.name] = f"its login cannot be used: {problem}"
+            continue
+        if state.state == "needs_login":
+            words[server.name] = f"you must log in: toolcrib mcp login {server.name}"
+        elif state.state != "none":
+            words[server.name] = "logged in"
+    return words

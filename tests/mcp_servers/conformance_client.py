@@ -16,7 +16,8 @@ from typing import Any
 
 from toolcrib import Answer, Question, Toolbox, Verdict
 from toolcrib.mcp import McpServer, McpToolset
-from toolcrib.mcp.client import calling, connection, handshake, http, requests  # noqa: F401 - before the forks
+from toolcrib.mcp.client import calling, connection, handshake, http  # noqa: F401 - before the forks
+from toolcrib.mcp.client.requests import ServerRequests
 
 NAME = "suite"
 SECONDS = 100.0  # for one scenario
@@ -39,7 +40,7 @@ REQUESTS: dict[str, list[tuple[str, dict[str, str]]]] = {
 
 async def accept(question: Question) -> Answer:
     """A person who allows everything, and sends every form as it comes."""
-    return Answer(Verdict.YES)
+    return Answer(Verdict.YES, values={})
 
 
 async def run(scenario: str, url: str, context: Mapping[str, Any]) -> None:
@@ -50,7 +51,7 @@ async def run(scenario: str, url: str, context: Mapping[str, Any]) -> None:
         from tests.mcp_servers.conformance_auth import auth_of
 
         auth = auth_of(scenario, context)
-    toolset = McpToolset([server], auth=auth)
+    toolset = McpToolset([server], auth=auth, requests=lambda server: ServerRequests(server.name))
     async with Toolbox([toolset], approver=accept) as box:
         (status,) = await toolset.ready(SECONDS)
         if status.problem:

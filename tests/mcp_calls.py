@@ -63,5 +63,4 @@ async def calling(
     async with Toolbox([tools], **options) as made:
         if log is not None:
             made.subscribe(log)
-        assert await made.names()  # waits for the server
         yield made

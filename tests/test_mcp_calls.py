@@ -220,11 +220,11 @@ async def test_a_cancelled_call_is_cancelled_on_the_server(era: str) -> None:
 
 async def test_the_time_that_a_person_takes_does_not_count() -> None:
     async def think(question: Question) -> Answer:
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(0.2)
         return filled(count=1)
 
     for era in ERAS:
-        async with calling(shop(), era, approver=think, timeout=0.3, max_timeout=0.3) as box:
+        async with calling(shop(), era, approver=think, timeout=0.15, max_timeout=0.15) as box:
             assert (await box.call("srv__order", {"item": "tea"})).text == "1 tea M"
 
 

@@ -44,6 +44,13 @@ async def test_tools_of_a_server_are_tools_of_ours() -> None:
     assert [server.state for server in tools.servers()] == [ServerState.KNOWN]
 
 
+async def test_a_call_of_a_server_that_is_not_known_yet_waits_for_it() -> None:
+    """As after a restart of the program: the model, or a saved run, knows the name from before."""
+    async with Toolbox([McpToolset(in_process={"calc": calculator()})], autonomy="full") as box:
+        assert (await box.call("calc__add", {"a": 1, "b": 2})).structured == {"result": 3}
+        assert "Unknown tool" in (await box.call("calc__none", {})).text
+
+
 @each("era, protocol", [("", "2026-07-28"), ("legacy", "2025-11-25")])
 async def test_a_connection_speaks_both_eras(era: str, protocol: str) -> None:
     connection = await Connection.open("calc", InProcessLink(calculator()), era=era, timeout=10)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
-__all__ = ["SEPARATOR", "shown_names"]
+__all__ = ["SEPARATOR", "may_belong", "shown_names"]
 
 SEPARATOR = "__"
 LONGEST = 64  # characters of a function's name that OpenAI and Anthropic take
@@ -40,6 +40,16 @@ def shown_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         pair: name if name and times[name] == 1 and len(name) <= LONGEST else _hashed(pair)
         for pair, name in plain.items()
     }
+
+
+def may_belong(name: str, server: str) -> bool:
+    """Whether a shown name can be that of a tool of a server, whose tools need not be known for that.
+
+    >>> may_belong("git__log", "git"), may_belong("github__log", "git")
+    (True, False)
+    """
+    part = _server_part(server)
+    return name.startswith((f"{part}{SEPARATOR}", f"{part[:LONGEST_SERVER]}{SEPARATOR}"))
 
 
 def _plain(server: str, tool: str) -> str:

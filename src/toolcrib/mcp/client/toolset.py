@@ -19,7 +19,7 @@ from toolcrib.mcp.client.server import ServerHandle, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
 from toolcrib.mcp.config import McpServer
 from toolcrib.mcp.expansion import Expansion
-from toolcrib.mcp.names import shown_names
+from toolcrib.mcp.names import may_belong, shown_names
 from toolcrib.toolset import ToolLike
 
 __all__ = ["McpToolset"]
@@ -138,9 +138,20 @@ class McpToolset:
         return list(self._known())
 
     async def get(self, name: str) -> ToolLike | None:
-        if name not in self._known():
-            await self.names()  # its server may be starting
-        return self._known().get(name)
+        tool = self._known().get(name)
+        if tool is None and self._entered:
+            await self._learn(name)
+            tool = self._known().get(name)
+        return tool
+
+    async def _learn(self, name: str) -> None:
+        """Wait for the servers of which no tools are known, and whose tools have such a name: it is called now."""
+        asked = [
+            handle
+            for server, handle in self._handles.items()
+            if handle.manifest is None and may_belong(name, server)
+        ]
+        await asyncio.gather(*map(_learned, asked))
 
     async def __aenter__(self) -> McpToolset:
         self._entered += 1

@@ -1,0 +1,310 @@
+"""A run waits at the question of a server, is saved as JSON, and goes on in another process; and calls with tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp import MCPError
+from mcp.server import MCPServer
+from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import Context as ServerContext
+from pydantic import BaseModel
+
+from tests.cases import each
+from tests.mcp_calls import calling, toolset_of
+from tests.test_mcp_calls import filled, form, raw, replying, said
+from toolcrib import Agent, Answer, Effect, Question, ToolCall, Verdict
+from toolcrib.agent import Outcome, Reason
+from toolcrib.errors import ErrorCode
+from toolcrib.events import StatusChanged
+from toolcrib.messages import Request
+from toolcrib.models import Scripted
+from toolcrib.sink import EventLog
+
+ASKED: list[str] = []  # which round of a call a server of these tests has seen
+
+
+class Name(BaseModel):
+    name: str
+
+
+def two_rounds() -> Server[Any]:
+    """A server that wants a name, and then a confirmation. All that it knows of the call is in its state."""
+
+    def answer(ctx: Any, params: dict[str, Any]) -> Any:
+        state, given = params.get("requestState", ""), params.get("inputResponses", {})
+        ASKED.append(state or "begin")
+        if not state:
+            wanted = form("Your name?", name={"type": "string"})
+            return {"resultType": "input_required", "inputRequests": {"who": wanted}, "requestState": "named"}
+        if state == "named":
+            name = given["who"]["content"]["name"]
+            return {
+                "resultType": "input_required",
+                "inputRequests": {"sure": form("Sure?")},
+                "requestState": f"sure {name}",
+            }
+        return said(f"{state} {given['sure']['action']}")
+
+    return raw(answer)
+
+
+def agent_over(server: Any, era: str = "2026", **named: Any) -> tuple[Agent, Any]:
+    tools = toolset_of(server, era, **named)
+
+    def next_turn(request: Request) -> Any:
+        asked = any(message.calls for message in request.messages)
+        return "That is all." if asked else {"calls": [ToolCall("srv__do", {}, "c1")]}
+
+    return Agent(Scripted(next_turn), [tools], autonomy="full", on_question="suspend"), tools
+
+
+def result_of(outcome: Outcome) -> str:
+    return next(message.results[-1].text for message in reversed(outcome.messages) if message.role == "tool")
+
+
+def again(outcome: Outcome) -> Any:
+    return json.loads(json.dumps(outcome.to_json()))
+
+
+async def test_a_run_waits_at_each_round_of_a_stateless_server_and_the_server_goes_on_from_its_state() -> (
+    None
+):
+    ASKED.clear()
+    agent, _ = agent_over(two_rounds(), effects={"do": Effect.DESTRUCTIVE})
+    async with agent:
+        waiting = await agent.run("Do it.")
+        assert waiting.reason is Reason.WAITING and ASKED == ["begin"]
+        [question] = waiting.questions
+        assert (question.action, question.source) == ("Your name?", "srv")
+        assert question.to_dict()["form"]["properties"] == {"name": {"type": "string", "title": "name"}}
+    agent, _ = agent_over(two_rounds(), effects={"do": Effect.DESTRUCTIVE})
+    async with agent:
+        wrong = await agent.resume(again(waiting), {question.id: Answer(Verdict.YES, values={"name": 3})})
+        assert wrong.reason is Reason.WAITING and "does not fit" in wrong.questions[0].reason
+        second = await agent.resume(again(wrong), {question.id: filled(name="Ann")})
+        assert second.reason is Reason.WAITING and ASKED == ["begin", "named"]
+        [sure] = second.questions
+        assert (sure.action, sure.options) == ("Sure?", ("Yes", "No"))
+    agent, _ = agent_over(two_rounds(), effects={"do": Effect.DESTRUCTIVE})
+    async with agent:
+        done = await agent.resume(again(second), {sure.id: Answer(Verdict.YES, chosen=("Yes",))})
+    assert done.reason is Reason.ANSWERED and result_of(done) == "sure Ann accept"
+    assert ASKED == ["begin", "named", "sure Ann"]
+
+
+def older() -> MCPServer[Any]:
+    server = MCPServer("older")
+
+    @server.tool()
+    async def do(ctx: ServerContext) -> str:
+        """Do it."""
+        ASKED.append("begin")
+        answer = await ctx.elicit("Your name?", Name)
+        ASKED.append(answer.action)
+        return f"{answer.action} {getattr(answer, 'data', None)}"
+
+    return server
+
+
+async def test_a_call_of_an_older_server_that_may_run_twice_is_sent_anew_with_the_answer() -> None:
+    ASKED.clear()
+    agent, _ = agent_over(older(), "2025", effects={"do": Effect.READ})
+    async with agent:
+        waiting = await agent.run("Do it.")
+        assert waiting.reason is Reason.WAITING and [question.action for question in waiting.questions] == [
+            "Your name?"
+        ]
+        done = await agent.resume(again(waiting), {waiting.questions[0].id: filled(name="Ann")})
+    assert result_of(done) == "accept name='Ann'"
+    assert [what for what in ASKED if what != "cancel"] == ["begin", "begin", "accept"]
+
+
+async def test_a_call_of_an_older_server_that_may_not_run_twice_does_not_wait() -> None:
+    ASKED.clear()
+    agent, _ = agent_over(older(), "2025", effects={"do": Effect.WRITE})
+    async with agent:
+        done = await agent.run("Do it.")
+    assert done.reason is Reason.ANSWERED and ASKED == ["begin", "cancel"]
+    assert result_of(done).startswith(
+        "cancel None\n[This needs approval: Your name?. The call of tool 'srv__do' cannot wait"
+    )
+
+
+CHILD = """
+import asyncio, json, sys
+from tests.test_mcp_suspended_calls import agent_over, filled, result_of, two_rounds
+from toolcrib import Answer, Effect, Verdict
+
+async def main() -> None:
+    saved, id, answer = json.load(sys.stdin)
+    agent, _ = agent_over(two_rounds(), effects={"do": Effect.DESTRUCTIVE})
+    async with agent:
+        out = await agent.resume(saved, {id: Answer(**answer)})
+        more = {"text": result_of(out)} if not out.questions else {"saved": out.to_json(), "id": out.questions[0].id}
+        print(json.dumps(more))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_in_other_processes() -> None:
+    async def begin() -> Outcome:
+        agent, _ = agent_over(two_rounds(), effects={"do": Effect.DESTRUCTIVE})
+        async with agent:
+            return await agent.run("Do it.")
+
+    waiting = asyncio.run(begin())
+    step: Any = {"saved": waiting.to_json(), "id": waiting.questions[0].id}
+    for answer in (filled(name="Ann"), Answer(Verdict.YES, chosen=("Yes",))):
+        given = json.dumps([step["saved"], step["id"], answer.to_dict()])
+        ran = subprocess.run(
+            [sys.executable, "-c", CHILD],
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=Path(__file__).parent.parent,
+        )
+        assert ran.returncode == 0, ran.stderr
+        step = json.loads(ran.stdout)
+    assert step == {"text": "sure Ann accept"}
+
+
+# -- tasks
+
+
+class Job:
+    """A task of a server, whose states are given; the last one stays."""
+
+    def __init__(self, *states: Mapping[str, Any], created: Mapping[str, Any] | None = None) -> None:
+        self.states = list(states)
+        self.created = created or {"status": "working"}
+        self.sent: list[tuple[str, Any]] = []
+        self.lost = 0
+        self.polled = asyncio.Event()
+
+    def server(self) -> Server[Any]:
+        def answer(ctx: Any, params: dict[str, Any]) -> Any:
+            self.sent.append(("tools/call", params.get("name")))
+            return self.state(self.created, "task")
+
+        return raw(answer, tasks_get=self.get, tasks_update=self.update, tasks_cancel=self.cancel)
+
+    def state(self, given: Mapping[str, Any], kind: str = "complete") -> dict[str, Any]:
+        when = "2026-01-01T00:00:00Z"
+        return {
+            "taskId": "t1",
+            "createdAt": when,
+            "lastUpdatedAt": when,
+            "ttlMs": None,
+            "pollIntervalMs": 1,
+            "resultType": kind,
+            **given,
+        }
+
+    async def get(self, ctx: Any, params: Any) -> Any:
+        self.polled.set()
+        self.sent.append(("tasks/get", params.model_extra["taskId"]))
+        if self.lost:
+            raise MCPError(-32602, "Task not found")
+        return self.state(self.states.pop(0) if len(self.states) > 1 else self.states[0])
+
+    async def update(self, ctx: Any, params: Any) -> Any:
+        self.sent.append(("tasks/update", params.model_extra["inputResponses"]))
+        return {"resultType": "complete"}
+
+    async def cancel(self, ctx: Any, params: Any) -> Any:
+        self.sent.append(("tasks/cancel", params.model_extra["taskId"]))
+        return {"resultType": "complete"}
+
+
+DONE = {"status": "completed", "result": {"content": [{"type": "text", "text": "done"}]}}
+WORKING = {"status": "working", "statusMessage": "half of it"}
+WANTS = {"status": "input_required", "inputRequests": {"who": form("Your name?", name={"type": "string"})}}
+FAILED = {"status": "failed", "error": {"code": -32603, "message": "the disk is full"}}
+FAILED_RESULT = {
+    "status": "completed",
+    "result": {"content": [{"type": "text", "text": "no"}], "isError": True},
+}
+
+# the states of a task, and what the model is told
+TASKS: list[tuple[str, list[Any], ErrorCode | None, str]] = [
+    ("done", [WORKING, WORKING, DONE], None, "done"),
+    ("done at once", [DONE], None, "done"),
+    ("an error of the tool", [FAILED_RESULT], ErrorCode.TOOL_ERROR, "no"),
+    ("failed", [FAILED], ErrorCode.TOOL_ERROR, "The server 'srv' failed: the disk is full."),
+    ("cancelled", [{"status": "cancelled"}], ErrorCode.OUTCOME_UNKNOWN, "cancelled the call. Whether"),
+    ("without a result", [{"status": "completed"}], None, "The tool gave no content."),
+]
+
+
+@each("name, states, code, words", TASKS)
+async def test_a_task_is_followed_to_its_end(name: str, states: list[Any], code: Any, words: str) -> None:
+    job, log = Job(*states), EventLog()
+    async with calling(job.server(), log=log) as box:
+        result = await box.call("srv__do", {})
+    assert result.code is code and words in result.text
+    assert [method for method, _ in job.sent] == ["tools/call"] + ["tasks/get"] * len(states)
+    if WORKING in states:
+        assert "half of it" in [event.tip for event in log.events if isinstance(event, StatusChanged)]
+
+
+async def test_a_task_asks_the_person_once_for_each_thing() -> None:
+    job, asked = Job(WORKING, WANTS, WANTS, WORKING, DONE), list[Question]()
+    async with calling(job.server(), approver=replying(filled(name="Ann"), asked=asked)) as box:
+        assert (await box.call("srv__do", {})).text == "done"
+    assert len(asked) == 1
+    accepted = {"who": {"action": "accept", "content": {"name": "Ann"}}}
+    assert [sent for sent in job.sent if sent[0] == "tasks/update"] == [("tasks/update", accepted)]
+
+
+async def test_a_task_is_cancelled_with_its_call() -> None:
+    for stop in ("cancelled", "timed out"):
+        job = Job(WORKING)
+        async with calling(job.server(), max_timeout=0.2) as box:
+            call = asyncio.ensure_future(box.call("srv__do", {}))
+            if stop == "cancelled":
+                await asyncio.wait_for(job.polled.wait(), 5)
+                call.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await call
+            else:
+                assert (await call).code is ErrorCode.OUTCOME_UNKNOWN
+        assert job.sent[-1] == ("tasks/cancel", "t1")
+
+
+async def test_a_task_that_the_server_forgot_has_an_unknown_outcome() -> None:
+    job = Job(DONE)
+    job.lost = 1
+    async with calling(job.server()) as box:
+        result = await box.call("srv__do", {})
+    assert (
+        result.code is ErrorCode.OUTCOME_UNKNOWN
+        and "does not know its task any more (Task not found)" in result.text
+    )
+
+
+async def test_a_run_waits_at_the_question_of_a_task_and_goes_on_with_the_task() -> None:
+    job = Job(WANTS)
+    agent, _ = agent_over(job.server(), effects={"do": Effect.DESTRUCTIVE})
+    async with agent:
+        waiting = await agent.run("Do it.")
+    assert waiting.reason is Reason.WAITING and ("tasks/cancel", "t1") not in job.sent
+    later = Job(WANTS, DONE)
+    agent, _ = agent_over(later.server(), effects={"do": Effect.DESTRUCTIVE})
+    async with agent:
+        done = await agent.resume(again(waiting), {waiting.questions[0].id: filled(name="Ann")})
+    assert result_of(done) == "done"
+    assert [method for method, _ in later.sent] == ["tasks/get", "tasks/update", "tasks/get"]

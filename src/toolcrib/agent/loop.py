@@ -29,6 +29,7 @@ from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.tool_choice import request_of
 from toolcrib.agent.transcript import TranscriptFile, recorder
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.content import Text
 from toolcrib.errors import ErrorCode, belongs_to_caller
 from toolcrib.events import (
     AnswerRestarted,
@@ -137,7 +138,7 @@ class RunLoop:
             from toolcrib.agent.typed_run import TypedRun
 
             output = {} if saved is None else saved.output
-            self._typed = TypedRun(self.id, settings.completion, settings.model, output)
+            self._typed = TypedRun(self.id, settings.completion, settings.model, self.messages, output)
             self._instructions.form = self._typed.instructions
         self._chosen = saved is not None and saved.chosen
         self.stopped = False  # its caller cancelled it, and is given an outcome
@@ -507,7 +508,8 @@ class RunLoop:
                 return self._finished(Reason.ANSWERED, text)
             if why := self._typed.gives_up():
                 return self._finished(Reason.INVALID_OUTPUT, text, why)
-            self._tell_news([words])
+            self.messages.append(Message("user", [Text(words)], {"toolcrib": {"about": "answer"}}))
+            self._write(self.messages[-1])
             return None
         detail = "" if text else "the model answered with neither text nor calls"
         return self._finished(Reason.ANSWERED, text, detail)

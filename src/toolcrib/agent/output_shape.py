@@ -11,6 +11,7 @@ import collections.abc
 import copy
 import dataclasses
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,10 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["CompletionTool", "OutputShape", "WrongAnswer"]
 
 FINISH = "Finish the task: give the answer. Call it once, alone, when everything is done or nothing more can be done."
+QUOTES = "toolcrib.agent.quotes"  # a program that has no Quote has not loaded it
 WRAP = "result"  # the field of what is no object
 MAX_OUTPUT = MaxOutput(bytes=50_000_000, lines=10_000_000)  # an answer is not cut
 LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 MAX_WORDS = 1_000  # characters of what a validator says
+
+
+Source = Callable[[], str]
 
 
 class WrongAnswer(ToolError):
@@ -76,6 +81,7 @@ class OutputShape:
         self._text: Any = None  # the constraint of an answer that is a text and needs no JSON
         self._item: OutputShape | None = None
         self.ladders: dict[tuple[str, bool], Any] = {}  # the ways to ask for it, by server
+        self._has_quotes = QUOTES in sys.modules and _mentions_quotes(output.types)
         self._validators = tuple(_validator(fn) for fn in output.validators)
         try:
             kind, doc = self._kind()
@@ -231,7 +237,7 @@ class OutputShape:
 
     # -- reading
 
-    def read_text(self, text: str, items: ItemsSoFar) -> Any:
+    def read_text(self, text: str, items: ItemsSoFar, source: Source = str) -> Any:
         """The value of an answer that is text. Raises WrongAnswer, with words for the model, where it does not fit."""
         from toolcrib.toolbox.decode import decode
 
@@ -240,9 +246,9 @@ class OutputShape:
             for other in self._other_readings(text):
                 again = decode("", other, self.definition, None)
                 if isinstance(again, tuple):
-                    return self.accepted(again[0], items)
+                    return self.accepted(again[0], items, source)
             raise WrongAnswer(decoded.text)
-        return self.accepted(decoded[0], items)
+        return self.accepted(decoded[0], items, source)
 
     def _other_readings(self, text: str) -> list[dict[str, Any]]:
         """The field `result` alone, and the bare text of a choice, as models write them all the same."""
@@ -278,18 +284,32 @@ class OutputShape:
                 raise WrongAnswer(invalid_arguments("", wrong).text)
         return value
 
-    def accepted(self, params: Any, items: ItemsSoFar) -> Any:
+    def accepted(self, params: Any, items: ItemsSoFar, source: Source = str) -> Any:
         """The value of params. Raises WrongAnswer where items of a list do not fit, while they may be sent back."""
         if not self.output.itemwise:
-            return self.checked(params)
+            value = self.checked(params)
+            self._check_quotes(value, source)
+            return value
         items.take(self.value_of(params)[1], self.item_shape().read_item)
         if items.problems and items.answers <= self.output.retries:
             raise WrongAnswer(items.words())
+        self._check_quotes(items.values, source)
         return items.values
 
-    async def finished(self, params: Any, ctx: Context[Any] | None, items: ItemsSoFar) -> Any:
+    def _check_quotes(self, value: Any, source: Source) -> None:
+        """Raises WrongAnswer where a Quote does not stand in what the run was given."""
+        if self._has_quotes:
+            from toolcrib.agent.quotes import unfound_quotes
+            from toolcrib.toolbox.model_messages import invalid_arguments
+
+            if wrong := unfound_quotes(value, source()):
+                raise WrongAnswer(invalid_arguments("", wrong).text)
+
+    async def finished(
+        self, params: Any, ctx: Context[Any] | None, items: ItemsSoFar, source: Source = str
+    ) -> Any:
         """The output: what the function gives that is called with the value, after the validators."""
-        name, value = self.value_of(params)[0], self.accepted(params, items)
+        name, value = self.value_of(params)[0], self.accepted(params, items, source)
         function = self._functions.get(name)
         if function is not None:
             value = await _called(function, value, ctx)
@@ -331,6 +351,15 @@ class CompletionTool:
         self.facts = shape.definition.facts
         self.outputs: dict[CallKey, Any] = {}
         self._items: dict[str, ItemsSoFar] = {}
+        self._sources: dict[str, Source] = {}
+
+    def begin(self, run: str, source: Source) -> None:
+        """A run begins: `source` gives all that it was given to read so far, which quotes are checked against."""
+        self._sources[run] = source
+
+    def source_of(self, run: str) -> Source:
+        """What gives the source of a run."""
+        return self._sources.get(run, str)
 
     def items_of(self, run: str) -> ItemsSoFar:
         """The items of a run so far."""
@@ -340,6 +369,7 @@ class CompletionTool:
         """The run is over: drop what was kept for it."""
         for key in [key for key in self.outputs if key.run == run]:
             del self.outputs[key]
+        self._sources.pop(run, None)
         return self._items.pop(run, None) or ItemsSoFar()
 
     def definition(self) -> Definition:
@@ -348,14 +378,16 @@ class CompletionTool:
 
     async def execute(self, params: Any, ctx: Context[Any]) -> ToolResult:
         """Call the user's functions with the answer. Raises ToolError with words for the model where they refuse it."""
-        value = self.outputs[ctx.key] = await self.shape.finished(params, ctx, self.items_of(ctx.key.run))
+        value = self.outputs[ctx.key] = await self.shape.finished(
+            params, ctx, self.items_of(ctx.key.run), self.source_of(ctx.key.run)
+        )
         return _result(value)
 
     def execute_inline(self, params: Any, ctx: Context[Any]) -> ToolResult:
         """Take the answer as it is."""
         shape = self.shape
         items = self.items_of(ctx.key.run) if shape.output.itemwise else NO_ITEMS
-        value = self.outputs[ctx.key] = shape.accepted(params, items)
+        value = self.outputs[ctx.key] = shape.accepted(params, items, self.source_of(ctx.key.run))
         return _result(value)
 
 
@@ -415,6 +447,12 @@ def _is_object(kind: Any) -> bool:
     if hasattr(origin, "model_fields"):
         return not getattr(origin, "__pydantic_root_model__", False)
     return dataclasses.is_dataclass(origin) or hasattr(origin, "__total__")
+
+
+def _mentions_quotes(kinds: tuple[Any, ...]) -> bool:
+    from toolcrib.agent.quotes import mentions_quotes
+
+    return mentions_quotes(kinds)
 
 
 def _of_items(output: OutputWish, kind: Any) -> OutputWish:

@@ -13,6 +13,7 @@ from toolcrib.jsonstream import JsonStream, JsonStreamError
 from toolcrib.messages import CallChunk, Chunk, Request, Response, RestartChunk, TextChunk
 
 if TYPE_CHECKING:
+    from toolcrib.agent.outcome import Outcome
     from toolcrib.agent.output_ladder import LadderStep
     from toolcrib.agent.output_shape import OutputShape
     from toolcrib.models.model import Model
@@ -127,12 +128,14 @@ class PartialOutput:
     """A typed answer so far, as JSON data. One object grows while the answer does; another begins with each attempt.
 
     What `value` shows is never contradicted later: texts and lists only grow at their end, and numbers, true, false
-    and null show when they are finished. It is not validated yet. `path` is where the last piece belongs.
+    and null show when they are finished. It is not validated yet. `path` is where the last piece belongs. The last
+    one that `extract_stream` gives has the `outcome`.
     """
 
     attempt: int
     value: Any = None
     path: Path = ()
+    outcome: Outcome[Any] | None = None
     _finished: set[Path] = field(default_factory=set, repr=False)
 
     def finished(self, *path: str | int) -> bool:

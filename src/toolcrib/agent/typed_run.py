@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolcrib.call import ToolCall
     from toolcrib.codecs.codec import ModelError
     from toolcrib.events import Event
-    from toolcrib.messages import Request, Response
+    from toolcrib.messages import Message, Request, Response
     from toolcrib.models.model import Model
     from toolcrib.result import ToolResult
     from toolcrib.toolbox import ToolList
@@ -37,8 +37,17 @@ EMPTY = "The answer is empty. Give the whole answer."
 class TypedRun:
     """What one run does for its typed answer. `output` is the value, once the run has it."""
 
-    def __init__(self, run: str, tool: CompletionTool, model: Model, saved: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        run: str,
+        tool: CompletionTool,
+        model: Model,
+        messages: list[Message],
+        saved: Mapping[str, Any],
+    ) -> None:
         self.run = run
+        self._messages = messages
+        tool.begin(run, self.source)
         self.tool, self.shape = tool, tool.shape
         self.wanted = tool.shape.output
         self.output: Any = NO_OUTPUT
@@ -161,7 +170,13 @@ class TypedRun:
                 return
 
     def _read(self, text: str) -> Any:
-        return self.shape.read_text(text, self.tool.items_of(self.run))
+        return self.shape.read_text(text, self.tool.items_of(self.run), self.source)
+
+    def source(self) -> str:
+        """What the model was given to read so far."""
+        from toolcrib.agent.quotes import source_text
+
+        return source_text(self._messages)
 
     def _wrong(self, words: str) -> str:
         self.attempts += 1

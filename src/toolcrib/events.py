@@ -36,6 +36,7 @@ __all__ = [
     "ReasoningDelta",
     "RunFinished",
     "RunStarted",
+    "ServerChanged",
     "StatusBoard",
     "StatusChanged",
     "TextDelta",
@@ -297,6 +298,20 @@ class ProcessEnded(Event):
     seconds: float = 0.0
     problem: str = ""
     kind = "process_ended"
+
+
+@dataclass(slots=True)
+class ServerChanged(Event):
+    """An MCP server changed its `state` (a `ServerState`) or its tools; `tools` is their number, None if unknown.
+
+    `problem` says why it failed.
+    """
+
+    server: str
+    state: str
+    tools: int | None = None
+    problem: str = ""
+    kind = "server_changed"
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
@@ -33,6 +33,7 @@ __all__ = [
     "name_of",
     "prefixed",
     "renamed",
+    "reporters",
     "unwrapped",
     "with_middleware",
 ]
@@ -244,6 +245,21 @@ class _ToolsetWithMiddleware(_RenamingToolset):
     async def get(self, name: str) -> ToolLike | None:
         supplied = await super().get(name)
         return None if supplied is None else ToolWithSteps(name, supplied, self._steps)
+
+
+def reporters(toolset: Toolset) -> Iterator[Any]:
+    """The toolsets within this one, or this one itself, that report to runs what happens to them.
+
+    Such a toolset has a method `for_run(emit)`, which gives an object that a run owns (`toolbox.owned.OwnedByRun`): it
+    emits events of the run, and has news for the model.
+    """
+    if hasattr(toolset, "for_run"):
+        yield toolset
+    elif isinstance(toolset, _RenamingToolset):
+        yield from reporters(toolset._inner)
+    elif isinstance(toolset, _CombinedToolset):
+        for inner in toolset._toolsets:
+            yield from reporters(inner)
 
 
 def with_middleware(

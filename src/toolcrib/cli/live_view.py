@@ -37,6 +37,7 @@ from toolcrib.events import (
     QuestionAsked,
     ReasoningDelta,
     RunFinished,
+    ServerChanged,
     StatusChanged,
     TextDelta,
     ToolStatus,
@@ -230,6 +231,13 @@ class LiveView:
             how = event.problem or "stopped"
         self._print(Text(f"in the background: {event.process_id} ended: {how}", "cyan"))
 
+    def _server_changed(self, event: ServerChanged) -> None:
+        name = on_one_line(event.server)
+        if event.state == "failed":
+            self._print(Text(f"MCP server {name} failed: {on_one_line(event.problem)}", "yellow"))
+        elif event.state == "started":
+            self._print(Text(f"MCP server {name} is ready, with {event.tools or 0} tools", "cyan"))
+
     def _turn_started(self, event: TurnStarted) -> None:
         if event.turn > 1:
             self.pause()
@@ -282,6 +290,7 @@ _HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
     Notice: LiveView._notice,
     ProcessStarted: LiveView._process_started,
     ProcessEnded: LiveView._process_ended,
+    ServerChanged: LiveView._server_changed,
     TurnStarted: LiveView._turn_started,
     TurnFinished: LiveView._turn_finished,
     RunFinished: LiveView._run_finished,

@@ -45,6 +45,10 @@ class OwnedObjects:
             made: T = objects[make]
             return made
 
+    def has(self, run: str, make: Callable[..., Any]) -> bool:
+        """Whether a run owns what `make` makes."""
+        return make in self._of_runs.get(run, {})
+
     def news(self, run: str) -> list[str]:
         """What happened to the objects of a run since it was last asked."""
         if run not in self._of_runs:

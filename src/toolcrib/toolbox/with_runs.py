@@ -15,7 +15,9 @@ from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Covers
 from toolcrib.toolbox.provenance import of_messages
+from toolcrib.toolbox.registry import Registry
 from toolcrib.toolbox.runs import Limiter, Provenance, Runs
+from toolcrib.toolset import reporters
 
 if TYPE_CHECKING:
     from toolcrib.messages import Message
@@ -34,6 +36,7 @@ class WithRuns:
     _approving: Approving
     sink: EventSink
     _operator: OperatorLog
+    registry: Registry
 
     @contextmanager
     def covered_by(self, run: str, covers: Covers | None) -> Generator[None]:
@@ -54,6 +57,10 @@ class WithRuns:
         what runs within its calls are counted in.
         """
         self._runs.set_account(run, account)
+        for toolset in self.registry.toolsets:
+            for reporter in reporters(toolset):
+                if not self._runs.owned.has(self._runs.outermost(run), reporter.for_run):
+                    self.of_run(run, reporter.for_run)
         if not self._decider.tracks_taint:
             return
         provenance = of_messages(messages)

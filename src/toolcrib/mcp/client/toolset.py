@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from toolcrib.events import Event, ServerChanged
 from toolcrib.mcp.client.connection import Link
 from toolcrib.mcp.client.errors import ServerUnavailable
 from toolcrib.mcp.client.identity import Identify, Identities
 from toolcrib.mcp.client.manifest import ManifestCache
 from toolcrib.mcp.client.requests import ServerRequests
-from toolcrib.mcp.client.server import ServerHandle, ServerStatus
+from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
 from toolcrib.mcp.config import McpServer
 from toolcrib.mcp.expansion import Expansion
@@ -92,8 +93,8 @@ class McpToolset:
         self._resolve = resolve or Expansion()
         self._local = local
         self._entered = 0
+        self._reports: list[RunReport] = []
         self._waited = False
-        self._changes = 0
         self._handles: dict[str, ServerHandle] = {}
         store = None if cache is None else ManifestCache(cache)
         make_requests = requests or (lambda config: ServerRequests(config.name))
@@ -121,7 +122,6 @@ class McpToolset:
                 partial(self._link_for_caller, handle),
                 partial(make_requests, handle.config),
             )
-        self._versions: dict[str, int] = {}
         self._tools: dict[str, RemoteTool] = {}
         self._index: tuple[int, dict[str, RemoteTool]] | None = None
 
@@ -173,10 +173,6 @@ class McpToolset:
         """Every server at this moment: its state, its tools, its last problem. Starts nothing."""
         return [handle.status() for handle in self._handles.values()]
 
-    def server(self, name: str) -> ServerHandle:
-        """One server. Raises KeyError."""
-        return self._handles[name]
-
     def tools(self) -> dict[str, RemoteTool]:
         """The tools that are known at this moment, by the names that a model is shown. Starts nothing."""
         return dict(self._known())
@@ -184,6 +180,10 @@ class McpToolset:
     async def aclose(self) -> None:
         """End all servers that run, also where the toolset was not entered."""
         await asyncio.gather(*(handle.aclose() for handle in self._handles.values()))
+
+    def server(self, name: str) -> ServerHandle:
+        """One server. Raises KeyError."""
+        return self._handles[name]
 
     async def ready(self, timeout: float | None = None) -> list[ServerStatus]:
         """Wait until the tools of all servers are known, or have failed to be; at most `timeout` seconds.
@@ -249,8 +249,54 @@ class McpToolset:
             given.url, headers=given.headers, auth=auth, events=given.transport == "sse", cookies=cookies
         )
 
+    def for_run(self, emit: Callable[[Event], None]) -> RunReport:
+        """What tells a run how the servers do; see `toolcrib.toolset.reporters`."""
+        return RunReport(emit, self)
+
     def _changed(self, handle: ServerHandle) -> None:
-        self._changes += 1
+        for report in (*self._reports,):
+            report.changed(handle.status())
+
+
+class RunReport:
+    """Tells one run what happens to the servers: the person by events, and the model which tools came or went."""
+
+    def __init__(self, emit: Callable[[Event], None], toolset: McpToolset) -> None:
+        self._emit = emit
+        self._toolset = toolset
+        self._last: dict[str, ServerChanged] = {}
+        self._listed: dict[str, frozenset[str]] | None = None
+        toolset._reports.append(self)
+
+    def changed(self, status: ServerStatus) -> None:
+        """Emit an event, unless it would say what the last one said."""
+        event = ServerChanged(status.name, status.state.value, status.tools, status.problem)
+        if self._last.get(status.name) != event:
+            self._last[status.name] = event
+            self._emit(event)
+
+    def news(self) -> list[str]:
+        """The tools that came or went since the model saw its first list of tools, a sentence for each server."""
+        listed = {
+            name: frozenset(tool.name for tool in handle.tools())
+            for name, handle in self._toolset._handles.items()
+        }
+        before, self._listed = self._listed, listed
+        if before is None:
+            for status in self._toolset.servers():
+                if status.state is ServerState.FAILED:
+                    self.changed(status)
+            return []
+        told = []
+        for name, tools in listed.items():
+            came, went = len(tools - before[name]), len(before[name] - tools)
+            if came or went:
+                told.append(f"[The tools of MCP server {name!r} have changed: {came} added, {went} removed.]")
+        return told
+
+    async def aclose(self) -> None:
+        """Tell no more."""
+        self._toolset._reports.remove(self)
 
 
 async def _learned(handle: ServerHandle) -> None:

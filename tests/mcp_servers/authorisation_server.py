@@ -272,14 +272,37 @@ class ProtectedServer:
         data = {"resource": self.url, "authorization_servers": [self.issuer.issuer], **self.changes}
         return JSONResponse(data, self.status_of_metadata, self.headers)
 
+    def protecting(self, app: Any) -> Any:
+        """An MCP server's app behind the same checks; its requests name their method in a header, or in the body."""
+
+        async def serve(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            request = Request(scope)
+            answer: Response | None
+            if request.url.path.startswith("/.well-known"):
+                answer = await self._metadata(request)
+            else:
+                answer = self._refusal(request, request.headers.get("mcp-method", ""))
+            await (answer or app)(scope, receive, send)
+
+        return serve
+
     async def _serve(self, request: Request) -> Response:
+        body = json.loads(await request.body() or b"{}")
+        refusal = self._refusal(request, body.get("method", ""))
+        client = self.issuer.access[self.seen[-1].partition(" ")[2]].client if refusal is None else ""
+        return refusal or JSONResponse({"jsonrpc": "2.0", "id": body.get("id"), "result": {"client": client}})
+
+    def _refusal(self, request: Request, method: str) -> Response | None:
+        """What a request is answered whose token does not do."""
         header = request.headers.get("authorization", "")
         self.seen.append(header)
         kind, _, token = header.partition(" ")
         said = f'resource_metadata="{self.metadata_url}"' + (
             f', scope="{self.proposes}"' if self.proposes else ""
         )
-        body = json.loads(await request.body() or b"{}")
         found = self.issuer.access.get(token)
         if found is None or found.ends <= self.issuer.clock() or found.audience != self.url:
             error = ', error="invalid_token"' if token else ""
@@ -292,11 +315,11 @@ class ProtectedServer:
             if self.nonce and claims.get("nonce") != self.nonce:
                 words = f'DPoP {said}, error="use_dpop_nonce"'
                 return JSONResponse({}, 401, {"WWW-Authenticate": words, "DPoP-Nonce": self.nonce})
-        needed = self.needs.get(body.get("method", ""), "")
+        needed = self.needs.get(method, "")
         if needed and needed not in found.scopes:
             words = f'Bearer error="insufficient_scope", scope="{needed}", resource_metadata="{self.metadata_url}"'
             return JSONResponse({}, 403, {"WWW-Authenticate": words})
-        return JSONResponse({"jsonrpc": "2.0", "id": body.get("id"), "result": {"client": found.client}})
+        return None
 
 
 class Internet(httpx2.AsyncBaseTransport):

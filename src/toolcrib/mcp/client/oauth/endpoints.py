@@ -202,7 +202,16 @@ def _guarded(guard: NetGuard) -> httpx2.AsyncClient:
 
     from toolcrib.net.transport import async_transport
 
-    return httpx2.AsyncClient(transport=async_transport(guard), timeout=SECONDS, trust_env=False)
+    transport = async_transport(guard, verify=_tls())
+    return httpx2.AsyncClient(transport=transport, timeout=SECONDS, trust_env=False)
+
+
+@cache
+def _tls() -> Any:
+    """Certificates that are trusted; reading them takes longer than a whole login otherwise does."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 def _unreachable(url: str, what: str, problem: Exception) -> OAuthError:

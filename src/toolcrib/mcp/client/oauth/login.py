@@ -64,7 +64,11 @@ def auth_for(
 
 
 def stored_auth(
-    store: LoginStore | None = None, *, authorizer: Authorizer | None = None, http: HttpFactory | None = None
+    store: LoginStore | None = None,
+    *,
+    authorizer: Authorizer | None = None,
+    http: HttpFactory | None = None,
+    now: Callable[[], float] = time.time,
 ) -> Callable[[McpServer], httpx2.Auth | None]:
     """What `McpToolset(auth=...)` takes, so that its servers are logged in to with what is stored.
 
@@ -72,6 +76,7 @@ def stored_auth(
         store: Where the logins are; None: the user's file, `LoginStore.of_user()`.
         authorizer: Lets a person log in while a call waits; without it such a call fails with words that say so.
         http: Makes the clients for the authorization servers, in place of guarded ones.
+        now: The time in seconds since 1970.
 
     >>> from toolcrib.mcp import McpServer, McpToolset
     >>> from toolcrib.mcp.client.oauth import stored_auth
@@ -82,7 +87,9 @@ def stored_auth(
         settings = settings_of(server)
         if settings is None:
             return None
-        return auth_for(server, store or LoginStore.of_user(), settings, authorizer=authorizer, http=http)
+        return auth_for(
+            server, store or LoginStore.of_user(), settings, authorizer=authorizer, http=http, now=now
+        )
 
     return auth_of
 

@@ -1,0 +1,263 @@
+"""A person logs in: the browser comes back to a port of this machine, or an address is pasted. All on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import httpx2
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp.server import MCPServer
+
+from tests.cases import each
+from tests.mcp_servers.authorisation_server import AuthorisationServer, ProtectedServer, serving
+from toolcrib import Toolbox
+from toolcrib.mcp import McpServer, McpToolset
+from toolcrib.mcp.client.oauth import (
+    LoginStore,
+    LoopbackAuthorizer,
+    OAuthError,
+    OAuthSettings,
+    PasteAuthorizer,
+    login,
+    login_state,
+    settings_of,
+    stored_auth,
+)
+from toolcrib.secrets import SecretFile
+
+
+def calculator() -> MCPServer[Any]:
+    server = MCPServer("calculator")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    return server
+
+
+@dataclass
+class Site:
+    """An authorization server and a protected MCP server on loopback."""
+
+    issuer: AuthorisationServer
+    resource: ProtectedServer
+    store: LoginStore
+
+    @property
+    def server(self) -> McpServer:
+        return McpServer("crm", url=self.resource.url)
+
+
+@asynccontextmanager
+async def site(
+    folder: Path, clock: Callable[[], float] | None = None, inner: MCPServer[Any] | None = None
+) -> AsyncGenerator[Site]:
+    issuer = AuthorisationServer()
+    if clock is not None:
+        issuer.clock = clock
+    resource = ProtectedServer("", issuer)
+
+    def issuer_app(url: str) -> Any:
+        issuer.issuer = url
+        return issuer.app()
+
+    def resource_app(url: str) -> Any:
+        resource.url = f"{url}/mcp"
+        return resource.app() if inner is None else resource.protecting(inner.streamable_http_app())
+
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(serving(issuer_app))
+        await stack.enter_async_context(serving(resource_app))
+        yield Site(issuer, resource, LoginStore(SecretFile(folder / "logins.json"), locks=folder / "locks"))
+
+
+class Browser:
+    """A browser: it goes where it is sent, and follows redirects. `before` are addresses that others call first."""
+
+    def __init__(self, change: Callable[[str], list[str]] = lambda url: [url]) -> None:
+        self.pages: list[tuple[int, str]] = []
+        self.opened: list[str] = []
+        self._change = change
+        self._visits: list[asyncio.Task[None]] = []
+
+    def open(self, url: str) -> None:
+        self.opened.append(url)
+        self._visits.append(asyncio.get_running_loop().create_task(self._visit(url)))
+
+    async def _visit(self, url: str) -> None:
+        async with httpx2.AsyncClient() as client:
+            redirect = await client.get(url)
+            for target in self._change(redirect.headers["location"]):
+                page = await client.get(target)
+                self.pages.append((page.status_code, page.text))
+
+
+def with_parameters(url: str, **changes: str) -> str:
+    parts = urlsplit(url)
+    query = {**dict(parse_qsl(parts.query)), **changes}
+    return parts._replace(query=urlencode(query)).geturl()
+
+
+def of_others(url: str) -> list[str]:
+    """What anybody may send to the port, and then the right answer."""
+    twice = f"{url}&state={dict(parse_qsl(urlsplit(url).query))['state']}"
+    return [
+        url.replace("/callback", "/"),
+        with_parameters(url, state="guessed", code="evil"),
+        with_parameters(url, state=""),
+        twice,
+        url,
+    ]
+
+
+async def test_the_browser_comes_back_with_the_right_state_alone(tmp_path: Path) -> None:
+    async with site(tmp_path) as world:
+        browser = Browser(of_others)
+        made = await login(world.server, world.store, authorizer=LoopbackAuthorizer(browser.open))
+        assert made.token is not None and made.issuer.issuer == world.issuer.issuer
+        async with asyncio.timeout(5):
+            while len(browser.pages) < 5:  # noqa: ASYNC110 - of another task's own work
+                await asyncio.sleep(0)
+        assert [status for status, _ in browser.pages] == [404, 400, 400, 400, 200]
+        assert "You can close this page" in browser.pages[-1][1]
+        port = urlsplit(made.client.redirect_uri).port
+        with pytest.raises(OSError):
+            await asyncio.open_connection("127.0.0.1", port)
+        # The next login is of the same client, so it comes back to the same port; to another one if that is taken.
+        await login(world.server, world.store, authorizer=LoopbackAuthorizer(Browser().open))
+        assert world.issuer.asked("register") == 1
+        with socket.create_server(("127.0.0.1", port or 0)):
+            again = await login(world.server, world.store, authorizer=LoopbackAuthorizer(Browser().open))
+            assert (world.issuer.asked("register"), again.client.client_id) == (2, "client-2")
+            fixed = OAuthSettings(redirect_uri=f"http://localhost:{port}/callback")
+            with pytest.raises(OAuthError, match="cannot come back to localhost"):
+                await login(world.server, world.store, fixed, authorizer=LoopbackAuthorizer(print))
+
+
+async def test_nobody_logs_in_for_ever(tmp_path: Path) -> None:
+    async with site(tmp_path) as world:
+        shown: list[str] = []
+        with pytest.raises(OAuthError, match=r"nobody logged in within 0\.01 s"):
+            await login(world.server, world.store, authorizer=LoopbackAuthorizer(shown.append, timeout=0.01))
+        assert len(shown) == 1 and (await login_state(world.server, world.store)).state == "none"
+
+
+async def test_an_address_is_pasted_where_there_is_no_browser(tmp_path: Path) -> None:
+    async with site(tmp_path) as world:
+        shown: list[str] = []
+
+        def ask() -> str:
+            answer = httpx2.get(shown[-1]).headers["location"]
+            return next(given).format(answer)
+
+        given = iter(["", "https://evil.test/?code=x&state=y", "  {}\n"])
+        authorizer = PasteAuthorizer(shown.append, ask)
+        made = await login(world.server, world.store, authorizer=authorizer)
+        assert made.token is not None
+        given = iter(["x"] * 4)
+        with pytest.raises(OAuthError, match="is not the address"):
+            await login(world.server, world.store, authorizer=authorizer)
+
+
+async def test_the_calls_of_a_toolset_use_the_stored_login(tmp_path: Path) -> None:
+    """Over the whole way: what a person and a model are told, and that one call's login harms no other."""
+    now = [1_000_000.0]
+    async with site(tmp_path, lambda: now[0], calculator()) as world:
+        world.resource.needs = {"resources/list": "admin"}
+        tools = McpToolset([world.server], auth=stored_auth(world.store, now=lambda: now[0]))
+        async with Toolbox([tools], autonomy="full") as box:
+            assert await box.names() == []
+            (status,) = tools.servers()
+            assert "the MCP server crm needs a login: run toolcrib mcp login crm" in status.problem
+            authorizer = LoopbackAuthorizer(Browser().open)
+            await login(world.server, world.store, authorizer=authorizer, now=lambda: now[0])
+            await tools.ready(10)
+            assert (await box.call("crm__add", {"a": 1, "b": 2})).structured == {"result": 3}
+            connection = await tools.server("crm").connected()
+            with pytest.raises(Exception, match="needs a login with the scopes admin"):
+                await connection.request("resources/list")
+            now[0] += 4000
+            results = await asyncio.gather(*(box.call("crm__add", {"a": n, "b": 0}) for n in range(20)))
+            assert [result.structured for result in results] == [{"result": n} for n in range(20)]
+            assert world.issuer.asked("token", grant_type="refresh_token") == 1
+            world.issuer.revoke_all()
+            result = await box.call("crm__add", {"a": 1, "b": 2})
+            assert result.is_error and "the MCP server crm needs a login" in result.text
+            assert await tools.server("crm").connected() is connection, "the connection is as it was"
+    assert not any("access-" in text for text in (status.problem, result.text))
+
+
+PROCESS = """
+import asyncio, sys, httpx2
+from pathlib import Path
+from toolcrib.mcp import McpServer
+from toolcrib.mcp.client.oauth import LoginStore, auth_for
+from toolcrib.secrets import SecretFile
+
+async def main(folder, url, now):
+    store = LoginStore(SecretFile(folder / "logins.json"), locks=folder / "locks")
+    auth = auth_for(McpServer("crm", url=url), store, now=lambda: now)
+    async with httpx2.AsyncClient(auth=auth) as client:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        answers = await asyncio.gather(*(client.post(url, json={"id": 1}) for _ in range(5)))
+    print(sorted({answer.status_code for answer in answers}))
+
+asyncio.run(main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])))
+"""
+
+
+@pytest.mark.slow
+async def test_four_processes_spend_a_refresh_token_once(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+    async with site(tmp_path, lambda: now[0]) as world:
+        await login(
+            world.server, world.store, authorizer=LoopbackAuthorizer(Browser().open), now=lambda: now[0]
+        )
+        now[0] += 4000
+        given = [sys.executable, "-c", PROCESS, str(tmp_path), world.resource.url, str(now[0])]
+        pipe = asyncio.subprocess.PIPE
+        processes = [await asyncio.create_subprocess_exec(*given, stdin=pipe, stdout=pipe) for _ in range(4)]
+        try:
+            for process in processes:
+                assert process.stdout is not None
+                assert await process.stdout.readline() == b"ready\n"
+            ended = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+        finally:
+            for process in processes:
+                if process.returncode is None:
+                    process.kill()
+        assert [output for output, _ in ended] == [b"[200]\n"] * 4
+        assert world.issuer.asked("token", grant_type="refresh_token") == 1
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"client": "x"}, "oauth has no setting 'client'; there are assertion"),
+    ({"scopes": "read"}, "scopes"),
+    ({"grant": "password"}, "oauth: grant: expected"),
+]
+
+
+@each("given, words", WRONG)
+def test_what_is_wrong_in_a_configuration_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match="MCP server 'crm'") as caught:
+        settings_of(McpServer("crm", url="https://mcp.test/mcp", oauth=given))
+    assert words in str(caught.value)
+
+
+def test_only_remote_servers_are_logged_in_to() -> None:
+    assert settings_of(McpServer("git", command=["git-server"])) is None
+    assert settings_of(McpServer("crm", url="https://mcp.test/mcp", auth="none")) is None

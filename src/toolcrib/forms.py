@@ -169,10 +169,12 @@ def form_schema(form: Form) -> dict[str, Any]:
 
 def _schema(field: FormField) -> dict[str, Any]:
     titled = [{"const": value, "title": label} for value, label in field.options]
+    plain = all(value == label for value, label in field.options)
+    values = {"enum": [value for value, _ in field.options]}
     kinds: dict[str, dict[str, Any]] = {
         "text": {"type": "string", **({"format": field.format} if field.format else {})},
-        "choice": {"type": "string", "oneOf": titled},
-        "choices": {"type": "array", "items": {"anyOf": titled}},
+        "choice": {"type": "string", **(values if plain else {"oneOf": titled})},
+        "choices": {"type": "array", "items": {"type": "string", **values} if plain else {"anyOf": titled}},
     }
     own = kinds.get(field.kind, {"type": field.kind})
     limits = {"text": ("minLength", "maxLength"), "choices": ("minItems", "maxItems")}

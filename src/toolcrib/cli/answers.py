@@ -58,13 +58,17 @@ def is_unclear(line: str | None) -> bool:
 
 
 def answer_from(data: dict[str, Any], *, by: str) -> Answer:
-    """An answer from JSON data: `verdict`, and perhaps `message`, `scope`, `lasting`, `expires`, `arguments`, `chosen`.
+    """An answer from JSON data: `verdict`, and perhaps `message`, `scope`, `lasting`, `expires`, `arguments`, `chosen`,
+    `values`.
 
     Raises ValueError, KeyError or TypeError for data that is no answer.
     """
     arguments, expires = data.get("arguments"), data.get("expires")
     if arguments is not None and not isinstance(arguments, dict):
         raise TypeError("arguments must be an object")
+    values = data.get("values")
+    if values is not None and not isinstance(values, dict):
+        raise TypeError("values must be an object")
     return Answer(
         Verdict(data["verdict"]),
         str(data.get("message", "")),
@@ -74,6 +78,7 @@ def answer_from(data: dict[str, Any], *, by: str) -> Answer:
         None if expires is None else float(expires),
         arguments,
         tuple(map(str, data.get("chosen") or ())),
+        values,
     )
 
 

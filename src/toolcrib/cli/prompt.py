@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -15,17 +15,22 @@ from rich.text import Text
 
 from toolcrib.cli.answers import is_unclear, read_answer, read_reply
 from toolcrib.cli.question_text import (
+    FORM_HELP,
     MARGIN,
     SHOWN_LINES,
     StyledLine,
     answer_help,
+    field_lines,
+    field_prompt,
     input_lines,
     input_prompt,
     prompt_line,
     question_lines,
     remembered,
 )
+from toolcrib.forms import field_value
 from toolcrib.question import Answer, Question, Verdict
+from toolcrib.visible import on_one_line
 
 ASKED_AGAIN = 2  # how often an unclear answer is asked for again
 MAX_LINE = 1 << 16
@@ -69,13 +74,45 @@ async def ask_on(console: Console, question: Question) -> Answer:
 async def _ask_for_input(console: Console, question: Question) -> Answer:
     """Show a question for input with its options, and read a line as the reply."""
     print_lines(console, input_lines(question))
+    if question.form:
+        return await _ask_form(console, question)
+    given = await _line(console, input_prompt(question))
+    return read_reply(given, question.options, several=question.several)
+
+
+async def _ask_form(console: Console, question: Question) -> Answer:
+    """Ask for one field after the other, and at the end whether to send them. `-` at any field declines."""
+    values: dict[str, Any] = {}
+    console.print(Text(FORM_HELP, "dim"))
+    for field in question.form:
+        print_lines(console, field_lines(field))
+        for again in reversed(range(ASKED_AGAIN + 1)):
+            given = await _line(console, field_prompt(field))
+            if given is None or given.strip() == "-":
+                return Answer(Verdict.NO, by="terminal")
+            if not given.strip() and (field.default is not None or not field.required):
+                break
+            try:
+                values[field.name] = field_value(field, given.strip())
+                break
+            except ValueError as problem:
+                console.print(Text(on_one_line(str(problem)), "yellow"))
+                if not again:
+                    return Answer(Verdict.NO, by="terminal")
+    given = await _line(console, f"Send this to the server {on_one_line(question.source)}? [y]es  [n]o")
+    sent = (given or "").strip().lower() in ("y", "yes")
+    return Answer(Verdict.YES if sent else Verdict.NO, by="terminal", values=values if sent else None)
+
+
+async def _line(console: Console, prompt: str) -> str | None:
+    """Show a prompt and read a line; None at the end of input."""
     forget_typed_ahead()
-    console.print(Text(input_prompt(question) + ": "), end="", soft_wrap=True)
+    console.print(Text(prompt + ": "), end="", soft_wrap=True)
     console.file.flush()
     given = await read_line()
     if given is None:
         console.print()
-    return read_reply(given, question.options, several=question.several)
+    return given
 
 
 def show(console: Console, question: Question, limit: int) -> bool:

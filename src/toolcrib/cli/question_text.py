@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from toolcrib.cli.wording import local_minute, value_on_one_line
+from toolcrib.forms import FormField, expected
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.visible import escape_invisible, on_one_line
 
@@ -26,6 +27,7 @@ MORE_ALWAYS = """\
   a user 7d       the same, but only for so long: 30m, 8h, 7d"""
 MORE_PREFIX = "  p, p project    always run commands that begin with: {}"
 MORE_FOLDER = "  f, f project    always let this tool read and write files below: {}"
+FORM_HELP = "  A field at a time. A single - instead of a value: you do not want to answer."
 WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
 StyledLine = tuple[str, str]  # a style of Rich, and the text
 CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # styles of the lines of a diff
@@ -62,11 +64,36 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[S
 
 
 def input_lines(question: Question) -> list[StyledLine]:
-    """A question for input as lines: the model's words, and the options with their numbers."""
+    """A question for input as lines: the words of the model or of a server, and the options with their numbers."""
     text = escape_invisible(question.action).strip().split("\n")
     lines: list[StyledLine] = [("bold yellow", f"? {on_one_line(question.tool)} asks you:")]
+    if question.source:
+        lines = [("bold yellow", f"? {on_one_line(question.reason)}  (tool {on_one_line(question.tool)})")]
     lines += [("bold", f"{MARGIN}{line}") for line in text[:SHOWN_LINES]]
+    if question.url:
+        lines.append(("bold", f"{MARGIN}{on_one_line(question.url)}"))
     return [*lines, *(("", f"{MARGIN}{n}. {on_one_line(one)}") for n, one in enumerate(question.options, 1))]
+
+
+def field_lines(field: FormField) -> list[StyledLine]:
+    """A field of a form as lines: what it is called, what it is for, and what to choose from."""
+    lines: list[StyledLine] = [("bold", f"{MARGIN}{on_one_line(field.label)}")]
+    if field.description:
+        lines.append(("", f"{MARGIN}  {on_one_line(field.description)}"))
+    if field.kind in ("choice", "choices"):
+        lines += [("", f"{MARGIN}  {on_one_line(label)}") for _, label in field.options[:SHOWN_LINES]]
+    return lines
+
+
+def field_prompt(field: FormField) -> str:
+    """The prompt of a field of a form."""
+    what = {"choice": "One of these", "choices": "Any of these, with commas between"}.get(field.kind)
+    what = what or expected(field)[:1].upper() + expected(field)[1:]
+    if field.default is not None:
+        default = ", ".join(field.default) if isinstance(field.default, list) else field.default
+        shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)
+        return f"{what} (Enter alone: {on_one_line(shown, 60)})"
+    return what if field.required else f"{what} (Enter alone: none)"
 
 
 def input_prompt(question: Question) -> str:

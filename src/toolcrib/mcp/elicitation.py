@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from toolcrib.credentials import without_credentials
+from toolcrib.forms import form_schema
 from toolcrib.json_text.lenient_reader import read_strict_json
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.toolbox.policy import Approver
@@ -113,7 +114,16 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
 
 
 def _input_request(question: Question) -> dict[str, Any]:
-    """A request for input. Where several options may be chosen, each is a property of its own: the schema is flat."""
+    """A request for input. Where several options may be chosen, each is a property of its own: the schema is flat.
+
+    What a remote server asks says so, and by which name the user knows that server.
+    """
+    message = escape_invisible(question.action)
+    if question.source:
+        address = f"\nThe address: {on_one_line(question.url)}" if question.url else ""
+        message = f"{on_one_line(question.reason)}:\n  | {_indented(question.action)}{address}"
+    if question.form:
+        return {"message": message, "requestedSchema": form_schema(question.form)}
     words = {
         "type": "string",
         "title": "In your own words" if question.options else "Your answer",
@@ -132,11 +142,13 @@ def _input_request(question: Question) -> dict[str, Any]:
     properties["words"] = words
     required = [] if question.options else ["words"]
     schema = {"type": "object", "properties": properties, "required": required}
-    return {"message": escape_invisible(question.action), "requestedSchema": schema}
+    return {"message": message, "requestedSchema": schema}
 
 
 def _input_reply(question: Question, content: Mapping[str, Any], by: str) -> Answer:
     """The reply in the content of a request for input; a NO where it says nothing."""
+    if question.form:
+        return Answer(Verdict.YES, by=by, values=dict(content))
     words = content.get("words")
     message = words[:MAX_MESSAGE].strip() if isinstance(words, str) else ""
     options = question.options

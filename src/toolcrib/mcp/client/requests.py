@@ -108,7 +108,8 @@ class ServerRequests:
         return ListRootsResult.model_validate(self.roots())
 
     async def _logged(self, params: Any) -> None:
-        for call in self._calls[-1:]:
+        call = self._call_that_asks()
+        if call is not None:
             call.loop.call_soon_threadsafe(call.log, params.level, params.data)
 
     async def _asked(self, method: str, params: Any) -> Any:

@@ -20,6 +20,7 @@ GROUPS = {
 
 COMMANDS = {
     "run": "Let a model work on a task in a folder, with the tools.",
+    "extract": "Read values of a type out of texts, pictures and documents, as JSON lines.",
     "undo": "Put the files of a folder back as they were before a run.",
     "demo": "Watch an agent repair a small broken project.",
     "doctor": "Check what is installed, what is configured, and what is missing.",

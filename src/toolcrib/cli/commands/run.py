@@ -24,7 +24,7 @@ from toolcrib.cli.dependencies import Factory, dependencies, load_factory, requi
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
 from toolcrib.cli.mcp_servers import ServersWanted
-from toolcrib.cli.model_facts import missing_of
+from toolcrib.cli.named_model import named_model
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
@@ -39,7 +39,6 @@ from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.events import Notice
 from toolcrib.mending import told
 from toolcrib.messages import Message
-from toolcrib.models import resolve_model
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import is_toolset, name_of
 
@@ -63,15 +62,6 @@ DELEGATION = {row.name for row in CATALOGUE if row.group == "delegation"}
 SECRETS = """
 Secrets may stand in shell commands as <secret_ref:NAME>; the values are put in where the command runs, and you never \
 see them. There are: {}."""
-
-NO_MODEL = """\
-no model is configured. Name one with --model or the variable TOOLCRIB_MODEL:
-  openai:NAME            with OPENAI_API_KEY set, and toolcrib[openai] installed
-  anthropic:NAME         with ANTHROPIC_API_KEY set, and toolcrib[anthropic] installed
-  ollama:NAME            a local Ollama; needs toolcrib[http]
-  http://HOST/v1#NAME    any server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio)
-`toolcrib models` lists all providers, and which of them are configured.
-To watch a run without a key or a network first, try: toolcrib demo"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +142,8 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
     task = _task(run)
     if run.answers and not run.json:
         raise Problem("--answers needs --json; without it, questions are asked on the terminal")
-    model = _model(run.model)
-    reviewer = None if run.reviewer is None else ModelReviewer(_model(run.reviewer))
+    model = named_model(run.model)
+    reviewer = None if run.reviewer is None else ModelReviewer(named_model(run.reviewer))
     factory = load_factory(tools.deps)
     messages = _earlier_messages(run)
     path = run.transcript or run.continue_
@@ -321,29 +311,6 @@ def _task(run: RunCommandOptions) -> str:
     if run.continue_ is not None and not run.task:
         return "Continue."
     raise Problem('the task is missing: toolcrib run "make the tests pass"')
-
-
-def _model(name: str | None) -> Model:
-    if not name and not os.environ.get("TOOLCRIB_MODEL"):
-        raise Problem(NO_MODEL)
-    try:
-        model = resolve_model(name)
-    except OSError as problem:
-        raise Problem(f"model {name}: {problem.filename}: {problem.strerror}") from problem
-    except (ValueError, ImportError) as problem:
-        raise Problem(f"model: {problem}") from problem
-    found = [(one.name, missing_of(one)) for one in getattr(model, "models", (model,))]
-    given = name or os.environ["TOOLCRIB_MODEL"]
-    if len(found) == 1 and "://" not in given:  # an address may hold a password
-        found = [(given, found[0][1])]
-    lacking = [f"{one} lacks {' and '.join(missing)}" for one, missing in found if missing]
-    if len(lacking) == len(found):
-        raise Problem(
-            f"{'; '.join(lacking)}; or name another model with --model (toolcrib models lists them)"
-        )
-    for line in lacking:  # the others of the list are asked
-        say(f"note: {line}")
-    return model
 
 
 def _instructions(secrets: SecretFile | None) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +22,12 @@ from tests.mcp_servers.raw import LEGACY, MODERN, RawServer, Refusal, text, tool
 from toolcrib import Agent, Effect, Toolbox
 from toolcrib.events import ServerChanged
 from toolcrib.mcp import McpServer, McpToolset, ServerState
+from toolcrib.mcp.client import connection as connection_module
 from toolcrib.mcp.client.connection import Connection
+from toolcrib.mcp.client.definitions import read_definitions
 from toolcrib.mcp.client.errors import ServerUnavailable
 from toolcrib.mcp.client.in_process import InProcessLink
+from toolcrib.mcp.client.manifest import Manifest, ManifestCache
 from toolcrib.mcp.names import LONGEST, shown_names
 from toolcrib.messages import Request
 from toolcrib.models import Scripted
@@ -224,6 +231,80 @@ async def test_a_server_that_crashes_again_and_again_is_tried_ever_more_rarely()
 
 
 @each("protocol", [LEGACY, MODERN])
+async def test_a_server_that_answers_nothing_any_more_is_started_anew(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(params: Any) -> Any:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(connection_module, "ALIVE", 0.05)
+    server = RawServer(tools=(tool("t"),), protocol=protocol)
+    tools = McpToolset(in_process={"s": server})
+    async with Toolbox([tools], autonomy="full") as box:
+        first = await tools.server("s").connected()
+        first.suspect()  # it answers, and nothing happens
+        await until(lambda: server.seen[-1] == ("ping" if protocol == LEGACY else "server/discover"))
+        await asyncio.sleep(0.1)
+        assert first.alive
+        discover, ping = server._answers["server/discover"], server._answers["ping"]
+        server._answers |= {"server/discover": never, "ping": never}
+        first.suspect()
+        await first.closed
+        server._answers |= {"server/discover": discover, "ping": ping}
+        [status] = tools.servers()
+        assert status.state is ServerState.FAILED
+        assert "it has not answered for 0.05 s" in status.problem
+        assert (await box.call("s__t", {})).text == "done"
+        assert server.starts == 2
+
+
+async def test_with_start_background_a_crashed_server_comes_back_by_itself() -> None:
+    server = RawServer(tools=(tool("t"),))
+    tools = McpToolset(in_process={"s": server}, start="background")
+    async with tools:
+        await until(lambda: tools.servers()[0].state is ServerState.STARTED)
+        await server.crash()
+        await until(lambda: server.starts == 2 and tools.servers()[0].state is ServerState.STARTED)
+
+
+def test_a_toolset_serves_several_event_loops() -> None:
+    """A second loop uses the server that the first one started; when the first has ended, the second starts it."""
+    server = RawServer(tools=(tool("t"),))
+    tools = McpToolset(in_process={"s": server})
+    box = Toolbox([tools], autonomy="full")
+    used, ended = threading.Event(), threading.Event()
+    seen: list[Any] = []
+
+    async def second() -> None:
+        async with box:
+            seen.append((await box.call("s__t", {})).text)
+            seen.append(server.starts)
+            used.set()
+            await asyncio.to_thread(ended.wait, 10)
+            seen.append((await box.call("s__t", {})).text)
+            seen.append(server.starts)
+
+    async def first() -> None:
+        await box.__aenter__()
+        assert (await box.call("s__t", {})).text == "done"
+        other.start()
+        await asyncio.to_thread(used.wait, 10)
+
+    other = threading.Thread(target=asyncio.run, args=(second(),))
+    asyncio.run(first())
+    ended.set()
+    other.join(20)
+    assert seen == ["done", 1, "done", 2]
+
+
+def test_without_the_protocols_package_a_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolcrib.mcp.client.server.find_spec", lambda name: None)
+    tools = McpToolset(in_process={"s": RawServer()})
+    with pytest.raises(ServerUnavailable, match=r'pip install "toolcrib\[mcp\]"'):
+        asyncio.run(tools.server("s").connected())
+
+
+@each("protocol", [LEGACY, MODERN])
 async def test_a_changed_list_is_listed_again(protocol: str) -> None:
     server = RawServer(tools=(tool("old"),), protocol=protocol)
     subscribed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -306,3 +387,95 @@ async def test_a_sloppy_handshake_is_good_enough(answers: dict[str, Any]) -> Non
     tools = McpToolset(in_process={"s": RawServer(answers, tools=(tool("t"),), protocol=protocol)})
     async with Toolbox([tools], autonomy="full") as box:
         assert (await box.call("s__t", {})).text == "done", tools.servers()
+
+
+# -- what is known without starting a server
+
+
+def stored(folder: Path, server: McpServer, *names: str, ttl: float | None = None, at: float = 0.0) -> Path:
+    cache = ManifestCache(folder)
+    tools, _ = read_definitions(server.name, [tool(name) for name in names])
+    cache.write(
+        server.name, server.config_hash(), Manifest(tuple(tools), protocol=MODERN, fetched=at, ttl=ttl)
+    )
+    return cache.path(server.name, server.config_hash())
+
+
+def test_listing_known_servers_starts_nothing_and_does_not_import_the_protocol(tmp_path: Path) -> None:
+    server = McpServer(name="s", command=("no-such-program-at-all",))
+    path = stored(tmp_path / "mcp", server, "t", "u")
+    assert path.stat().st_mode & 0o077 == 0
+    assert path.parent.stat().st_mode & 0o077 == 0
+    program = f"""
+import asyncio, sys, pathlib
+from toolcrib import Toolbox
+from toolcrib.mcp import McpServer, McpToolset
+tools = McpToolset([McpServer(name="s", command=("no-such-program-at-all",))], cache=pathlib.Path({str(path.parent)!r}))
+async def main():
+    async with Toolbox([tools]) as box:
+        print(await box.names(), [spec.name for spec in (await box.tool_list()).specs])
+        print([str(server.state) for server in tools.servers()])
+asyncio.run(main())
+print([name for name in ("mcp", "mcp_types", "httpx2", "starlette") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["['s__t', 's__u'] ['s__t', 's__u']", "['known']", "[]"], done.stderr
+
+
+@each(
+    "spoil",
+    [
+        lambda path: path.write_text("{"),
+        lambda path: path.write_text("[]"),
+        lambda path: path.write_text(path.read_text().replace('"format":1', '"format":99')),
+        lambda path: path.write_bytes(b"\xff\xfe" * 10),
+        lambda path: path.write_text("[" * 100_000),
+        lambda path: path.chmod(0o666),
+        lambda path: (path.rename(path.with_suffix(".x")), path.symlink_to(path.with_suffix(".x"))),
+        lambda path: (path.unlink(), path.mkdir()),
+        lambda path: (path.unlink(), os.mkfifo(path)),
+    ],
+)  # fmt: skip
+def test_a_stored_list_that_cannot_be_trusted_counts_as_none(
+    spoil: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    server = McpServer(name="s", command=("x",))
+    path = stored(tmp_path, server, "t")
+    assert McpToolset([server], cache=tmp_path).servers()[0].state is ServerState.KNOWN
+    spoil(path)
+    [status] = McpToolset([server], cache=tmp_path).servers()
+    assert (status.state, status.tools) == (ServerState.CONFIGURED, None)
+
+
+def test_a_stored_list_belongs_to_one_configuration(tmp_path: Path) -> None:
+    stored(tmp_path, McpServer(name="s", command=("x",)), "t")
+    for other in (
+        McpServer(name="s", command=("x", "--all")),
+        McpServer(name="s2", command=("x",)),
+        McpServer(name="s", command=("x",), env={"A": "1"}),
+        McpServer(name="s", url="http://127.0.0.1:1/mcp", transport="http"),
+    ):
+        assert McpToolset([other], cache=tmp_path).servers()[0].state is ServerState.CONFIGURED
+    same = McpServer(name="s", command=("x",), timeout=5, trusted=True)
+    assert McpToolset([same], cache=tmp_path).servers()[0].state is ServerState.KNOWN
+
+
+@each("ttl, lists", [(None, 1), (0.0, 1), (100.0, 0)])
+async def test_a_stored_list_is_fetched_anew_when_its_server_starts_unless_it_still_holds(
+    ttl: float | None, lists: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = McpServer(name="s", command=("x",))
+    stored(tmp_path, config, "t", ttl=ttl, at=1000.0)
+    server = RawServer(tools=(tool("t"), tool("new")), capabilities={"tools": {}})
+    tools = McpToolset([config], cache=tmp_path, clock=lambda: 1050.0)
+
+    async def link(config: McpServer, warn: Any) -> Any:
+        return InProcessLink(server)
+
+    monkeypatch.setattr(tools.server("s"), "_link", link)
+    async with Toolbox([tools], autonomy="full") as box:
+        assert server.starts == 0
+        assert (await box.call("s__t", {})).text == "done"
+        await asyncio.sleep(0.05)
+        assert server.seen.count("tools/list") == lists
+        assert await box.names() == (["s__new", "s__t"] if lists else ["s__t"])

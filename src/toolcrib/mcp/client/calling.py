@@ -64,6 +64,7 @@ async def call_remote(
         with requests.serving(call):
             data = await call.outcome(_conversation(call, requests, definition, arguments))
     except TimedOut as problem:
+        call.suspect()
         words = f"gave no result within {problem.seconds:.0f} seconds, and was told to stop"
         return _with_remarks(_lost(name, words, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
@@ -98,6 +99,7 @@ async def _conversation(
         rounds, wanted = state["round"], state["wanted"]
     responses: dict[str, Any] | None = None
     request_state: str | None = None
+    again = False
     while True:
         if wanted is not None:
             asked, request_state = wanted.get("inputRequests"), wanted.get("requestState")
@@ -129,6 +131,11 @@ async def _conversation(
             answers = await requests.responses(call, addresses)
             if any(answer.get("action") != "accept" for answer in answers.values()):
                 raise RemoteFailure("needs an address to be opened first, which was not done") from problem
+            continue
+        except ServerUnavailable:
+            if again:
+                raise
+            again = True  # nothing was sent: a process or a session has ended since it was used last
             continue
         data = as_wire(raw)
         kind = data.get("resultType", "complete")

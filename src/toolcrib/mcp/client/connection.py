@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Protocol
 
 from toolcrib.event_loops import in_loop
-from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable, leaf_of
+from toolcrib.mcp.client.errors import (
+    NOT_SENT,
+    STATUS,
+    ConnectionLost,
+    ServerUnavailable,
+    in_place_of_answer,
+    leaf_of,
+)
 from toolcrib.mcp.client.seams import OnProgress
 
 __all__ = ["Connection", "Link"]
 
+ALIVE = 30.0  # seconds that a server has to answer when it is asked whether it still does
+ENDS = 0.1  # seconds in which a connection is seen to end, once one of its requests was told so
 CLOSE = 8.0  # seconds that closing may take before it is cut off
 PAGES = 100  # of one list
 HEADER_MISMATCH = -32020  # code of an error: the headers do not repeat the arguments as the schema wants
@@ -68,6 +77,7 @@ class Connection:
         self._opened: asyncio.Future[None] = self.loop.create_future()
         self._owner: asyncio.Task[None] | None = None
         self._claims: dict[str, Any] = {}
+        self._check: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -109,7 +119,10 @@ class Connection:
             leaf = leaf_of(problem)
             broke_off = isinstance(leaf, ConnectionError) or getattr(leaf, "code", 0) == CLOSED
             why = "it ended while it was starting" if broke_off else _words(leaf)
-            raise ServerUnavailable(connection._explained(why), broke_off=broke_off) from problem
+            status = (in_place_of_answer(leaf) or {}).get(STATUS, 0)
+            raise ServerUnavailable(
+                connection._explained(why), broke_off=broke_off, status=status
+            ) from problem
         return connection
 
     # -- requests
@@ -207,8 +220,6 @@ class Connection:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED
 
-        from toolcrib.mcp.client.http import NOT_SENT, STATUS
-
         if not self.alive:
             await self.settled()
             raise ServerUnavailable(self._explained("the connection has ended"))
@@ -225,16 +236,23 @@ class Connection:
         try:
             answer: Any = await self._wire.send_raw_request(method, data, options)
         except MCPError as problem:
-            told = problem.data if isinstance(problem.data, Mapping) else {}
+            if problem.code == CONNECTION_CLOSED:
+                with suppress(TimeoutError):  # over HTTP, it may be this answer alone that broke off
+                    await asyncio.wait_for(self._wire.ended.wait(), ENDS)
+                    await self.settled()  # how the process ended is known then
+                raise ConnectionLost(self._explained("the connection ended")) from problem
+            told = in_place_of_answer(problem)
+            if told is None:
+                raise
+            status = told.get(STATUS, 0)
             if told.get(NOT_SENT) is True:
                 raise ServerUnavailable(self._explained(problem.message)) from problem
-            if told.get(STATUS) == 404 and not self.modern:
+            if status == 404 and not self.modern:
                 await self.close()
                 raise ServerUnavailable(f"MCP server {self.name!r} has ended the session") from problem
-            if problem.code == CONNECTION_CLOSED:
-                await self.settled()  # how the process ended is known then
-                raise ConnectionLost(self._explained("the connection ended")) from problem
-            raise
+            if 400 <= status < 500:
+                raise  # it refused the request
+            raise ConnectionLost(self._explained(problem.message)) from problem
         if not isinstance(answer, dict):
             raise MCPError(-32603, "the server's answer is no object")
         return answer
@@ -277,6 +295,31 @@ class Connection:
             ) from problem
 
     # -- life
+
+    def suspect(self) -> None:
+        """Look whether the server still answers, after a call that gave no result in time. If not, end the connection.
+
+        May be called from any loop; nobody waits for it.
+        """
+        self.loop.call_soon_threadsafe(self._suspect)
+
+    def _suspect(self) -> None:
+        if self.alive and (self._check is None or self._check.done()):
+            self._check = asyncio.ensure_future(self._look())
+
+    async def _look(self) -> None:
+        from mcp import MCPError
+        from mcp_types import REQUEST_TIMEOUT
+
+        method = "server/discover" if self.modern else "ping"
+        try:
+            await self._request(method, None, None, None, None, ALIVE)
+        except MCPError as problem:
+            if problem.code == REQUEST_TIMEOUT and not self._closing.is_set():
+                self.problem = self._explained(f"it has not answered for {ALIVE:g} s")
+                await self._close()
+        except (ConnectionLost, ServerUnavailable):
+            pass  # it has ended by itself
 
     @property
     def alive(self) -> bool:

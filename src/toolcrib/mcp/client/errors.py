@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-__all__ = ["ConnectionLost", "ServerUnavailable", "leaf_of"]
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "LOST",
+    "NOT_SENT",
+    "STATUS",
+    "ConnectionLost",
+    "ServerUnavailable",
+    "in_place_of_answer",
+    "leaf_of",
+]
+
+# Of an error of the protocol that one of our own transports gives in the place of an answer.
+LOST = -32098  # its code
+NOT_SENT = "toolcrib/not-sent"  # in its data: the request never reached the server
+STATUS = "toolcrib/status"  # in its data: the HTTP status of the answer
 
 
 class ServerUnavailable(Exception):
     """A server could not be started or reached. Nothing was sent. The message says why, for a person.
 
-    `broke_off` says that it ended, or closed the connection, while it was being started.
+    `broke_off` says that it ended, or closed the connection, while it was being started. `status` is the HTTP status of
+    its answer, if it answered with an error.
     """
 
-    def __init__(self, message: str, *, broke_off: bool = False) -> None:
+    def __init__(self, message: str, *, broke_off: bool = False, status: int = 0) -> None:
         super().__init__(message)
         self.broke_off = broke_off
+        self.status = status
 
 
 class ConnectionLost(Exception):
     """The connection broke after a request was sent: whether the server did the work is unknown."""
+
+
+def in_place_of_answer(problem: BaseException) -> Mapping[str, Any] | None:
+    """The data of an error that stands in the place of an answer; None for any other error."""
+    if getattr(problem, "code", 0) != LOST:
+        return None
+    data = getattr(problem, "data", None)
+    return data if isinstance(data, Mapping) else {}
 
 
 def leaf_of(problem: BaseException) -> BaseException:

@@ -10,17 +10,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.visible import on_one_line
 
-__all__ = ["NOT_SENT", "HttpLink"]
+__all__ = ["HttpLink"]
 
 MAX_ANSWER = 64 * 1024 * 1024  # bytes of one JSON answer, and of one event
 CONNECT = 30.0  # seconds to connect, and to send
 SILENCE = 24 * 3600.0  # seconds without a byte: how long a call may take is decided elsewhere
 SHOWN = 300  # characters of an answer's text in an error
-NOT_SENT = "toolcrib/not-sent"  # in an error's data: the request never reached the server
-STATUS = "toolcrib/status"  # in an error's data: the HTTP status
-UNREACHABLE = -32098  # code of an error that stands in the place of an answer
 
 
 class HttpLink:
@@ -136,7 +134,7 @@ def _make() -> Any:
             self._link.failed(words)
             sent = not isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
             data = {} if sent else {NOT_SENT: True}
-            return httpx2.Response(503, json=_error(UNREACHABLE, words, data))
+            return httpx2.Response(503, json=_error(LOST, words, data))
 
         async def _refused(self, response: Any) -> Any:
             """The same answer with an error of the protocol as its body, if it has none itself."""
@@ -159,7 +157,7 @@ def _make() -> Any:
             text = "" if encoded or not kind.startswith("text/plain") else body.decode("utf-8", "replace")
             shown = f"{words}: {on_one_line(text, SHOWN)}" if text else words
             headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
-            answer = _error(UNREACHABLE, shown, {STATUS: status})
+            answer = _error(LOST, shown, {STATUS: status})
             return httpx2.Response(status, headers=headers, json=answer)
 
     return FailuresAsAnswers

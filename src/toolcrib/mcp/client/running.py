@@ -54,6 +54,7 @@ class RunningCall:
         self.ctx = ctx
         self.server = remote.config.name
         self._remote = remote
+        self._connection: RemoteConnection | None = None
         self.loop = asyncio.get_running_loop()
         self.remarks: list[str] = []  # what the model is told beside the result
         self.samples = 0  # requests to a model that the server made
@@ -76,7 +77,13 @@ class RunningCall:
 
         The server is started first if need be. Raises ServerUnavailable.
         """
-        return await self._remote.connected(), self._remote.headers
+        self._connection = await self._remote.connected()
+        return self._connection, self._remote.headers
+
+    def suspect(self) -> None:
+        """Look whether the server still answers. Nobody waits for that."""
+        if self._connection is not None:
+            self._connection.suspect()
 
     async def outcome(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What the work gives. Raises what it raises, TimedOut, or Suspended where a question waits meanwhile.

@@ -73,6 +73,10 @@ class RemoteConnection(Protocol):
         """Send any other request and give its result as JSON data. Raises what `call_tool` raises."""
         ...
 
+    def suspect(self) -> None:
+        """Look whether the server still answers, after a call that gave no result in time. Nobody waits for that."""
+        ...
+
 
 class CalledTool(Protocol):
     """What a call needs of the definition of its tool, as the server gave it."""

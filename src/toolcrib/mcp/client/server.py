@@ -18,8 +18,9 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from toolcrib.event_loops import in_loop
@@ -38,7 +39,6 @@ LONGEST_DELAY = 60.0  # seconds between two attempts to start a server
 PATIENCE = 5.0  # seconds that a call waits for the next attempt; with more to wait, it fails at once
 HEALTHY = 30.0  # seconds after which a connection counts as one that works
 RELIST = 1.0  # seconds between two listings of a server that says again and again that its list has changed
-ALIVE = 10.0  # seconds that a server has to answer a ping
 RELISTEN = 5.0  # seconds before a subscription that was lost is renewed
 CHANGED = "notifications/tools/list_changed"
 
@@ -246,7 +246,23 @@ class ServerHandle:
 
     async def _opened(self) -> Connection:
         """A new connection. Raises ServerUnavailable."""
-        config, known = self.config, self._manifest
+        if find_spec("mcp") is None:
+            raise ServerUnavailable(
+                f'MCP server {self.config.name!r} needs the mcp package: pip install "toolcrib[mcp]"'
+            )
+        try:
+            return await self._opened_as(self.config)
+        except ServerUnavailable as problem:
+            # So the protocol wants it: who refuses to be sent a request may speak the older one.
+            if self.config.transport != "http" or problem.status not in (400, 404, 405):
+                raise
+            try:
+                return await self._opened_as(replace(self.config, transport="sse"))
+            except ServerUnavailable:
+                raise problem from None
+
+    async def _opened_as(self, config: McpServer) -> Connection:
+        known = self._manifest
         older = known is not None and known.protocol != "" and known.protocol < "2026"
         options = {} if self.requests is None else self.requests.client_options()
         for era in ("legacy",) if older else ("", "legacy"):

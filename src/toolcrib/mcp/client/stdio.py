@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from toolcrib.mcp.client.errors import LOST
 from toolcrib.visible import on_one_line
 
 __all__ = ["StdioLink"]
@@ -275,7 +276,7 @@ def _program(name: str, env: Mapping[str, str], cwd: str | None) -> str:
 def _unreadable(text: bytes, why: str) -> Any:
     """The error that answers a request in place of an answer that cannot be read; None if it is no answer."""
     from mcp.shared.message import SessionMessage
-    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
+    from mcp_types import ErrorData, JSONRPCError
 
     beginning, end = text[:AROUND], text[-AROUND:]
     if not text.startswith(b"{") or b'"jsonrpc"' not in beginning + end or b'"method"' in beginning:
@@ -285,5 +286,5 @@ def _unreadable(text: bytes, why: str) -> Any:
         return None
     given = found[1].decode("utf-8", "replace")
     request = given[1:-1] if given.startswith('"') else int(given)
-    error = ErrorData(code=INTERNAL_ERROR, message=why)
+    error = ErrorData(code=LOST, message=why)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))

@@ -1,0 +1,192 @@
+"""The client of MCP over HTTP: what fails costs one request, and what a server forgets is begun anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp.server import MCPServer
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from tests.cases import each
+from tests.mcp_servers.authorisation_server import serving
+from tests.mcp_servers.raw import LEGACY, MODERN, text, tool
+from toolcrib import ErrorCode, Toolbox
+from toolcrib.mcp import McpServer, McpToolset, ServerState
+from toolcrib.mcp.client import http as http_module
+
+Answer = Callable[[dict[str, Any], Request], Any]
+
+
+class Wire:
+    """A server that answers as a test says; by itself it does the handshake, and lists `tools`."""
+
+    def __init__(self, call: Answer, *, tools: list[Any] | None = None, protocol: str = MODERN) -> None:
+        self.call = call
+        self.tools = tools or [tool("t")]
+        self.protocol = protocol
+        self.sessions: list[str] = []
+        self.seen: list[str] = []
+
+    def app(self, url: str = "") -> Starlette:
+        return Starlette(routes=[Route("/mcp", self.serve, methods=["POST", "GET", "DELETE"])])
+
+    async def serve(self, request: Request) -> Response:
+        if request.method != "POST":
+            return Response(status_code=405)
+        message = await request.json()
+        method, number = message["method"], message.get("id")
+        self.seen.append(method)
+        if number is None:
+            return Response(status_code=202)
+        headers = {}
+        capabilities = {"tools": {}}
+        if method == "server/discover" and self.protocol == MODERN:
+            answer: Any = {
+                "supportedVersions": [MODERN],
+                "capabilities": capabilities,
+                "resultType": "complete",
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }
+        elif method == "initialize" and self.protocol == LEGACY:
+            info = {"name": "raw", "version": "1"}
+            answer = {"protocolVersion": LEGACY, "capabilities": capabilities, "serverInfo": info}
+            self.sessions.append(f"session-{len(self.sessions)}")
+            headers["mcp-session-id"] = self.sessions[-1]
+        elif method in ("server/discover", "initialize"):
+            return JSONResponse({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no"}})
+        elif method == "tools/list":
+            answer = {"tools": self.tools, "resultType": "complete"}
+        else:
+            answer = self.call(message["params"], request)
+            if asyncio.iscoroutine(answer):
+                answer = await answer
+        if isinstance(answer, Response):
+            return answer
+        return JSONResponse({"jsonrpc": "2.0", "id": number, "result": answer}, headers=headers)
+
+
+def refused(number: int, code: int, message: str) -> Response:
+    error = {"code": code, "message": message}
+    return JSONResponse({"jsonrpc": "2.0", "id": number, "error": error}, status_code=400)
+
+
+@each(
+    "answer, code, words",
+    [
+        (PlainTextResponse("overloaded", 502), ErrorCode.OUTCOME_UNKNOWN, "lost the connection"),
+        (PlainTextResponse("who are you", 403), ErrorCode.TOOL_ERROR, "HTTP 403 Forbidden: who are you"),
+        (Response(b"<html>", 400, media_type="text/html"), ErrorCode.TOOL_ERROR, "HTTP 400 Bad Request"),
+        (
+            Response(b'{"a":' + b"1" * 3_000 + b"}", media_type="application/json"),
+            ErrorCode.TOOL_ERROR,
+            "longer than 2000 bytes",
+        ),
+        (Response(b"{not json", media_type="application/json"), ErrorCode.TOOL_ERROR, ""),
+        (Response(b"x", media_type="image/png"), ErrorCode.TOOL_ERROR, "content type"),
+        (Response(status_code=202), ErrorCode.TOOL_ERROR, "202"),
+    ],
+)
+async def test_a_request_that_fails_costs_itself_and_not_the_others(
+    answer: Response, code: ErrorCode, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = asyncio.Event()
+    monkeypatch.setattr(http_module, "MAX_ANSWER", 2_000)
+    monkeypatch.setattr(http_module._bounded, "__defaults__", (2_000,))
+
+    async def call(params: Any, request: Request) -> Any:
+        if params["arguments"].get("fails"):
+            return answer
+        await release.wait()
+        return text("fine")
+
+    async with serving(Wire(call).app) as url:
+        servers = [McpServer(name="s", url=f"{url}/mcp", transport="http")]
+        async with Toolbox([McpToolset(servers)], autonomy="full") as box:
+            other = asyncio.ensure_future(_awaited(box.call("s__t", {})))
+            failed = await box.call("s__t", {"fails": True})
+            assert failed.code is code, failed
+            assert words in failed.text
+            release.set()
+            assert (await other).text == "fine"
+
+
+async def _awaited(call: Any) -> Any:
+    return await call
+
+
+async def test_a_session_that_the_server_has_forgotten_is_begun_anew() -> None:
+    def call(params: Any, request: Request) -> Any:
+        if request.headers["mcp-session-id"] != wire.sessions[-1] or len(wire.sessions) == 1:
+            return PlainTextResponse("no such session", 404)
+        return text("fine")
+
+    wire = Wire(call, protocol=LEGACY)
+    async with serving(wire.app) as url:
+        tools = McpToolset([McpServer(name="s", url=f"{url}/mcp", transport="http")])
+        async with Toolbox([tools], autonomy="full") as box:
+            assert (await box.call("s__t", {})).text == "fine"
+            assert len(wire.sessions) == 2
+            assert tools.servers()[0].state is ServerState.STARTED
+
+
+async def test_arguments_stand_in_headers_where_the_schema_says_so() -> None:
+    def call(params: Any, request: Request) -> Any:
+        given = {name: value for name, value in request.headers.items() if name.startswith("mcp-")}
+        seen.append(given)
+        if "mcp-param-zone" not in given:  # the schema has changed since it was listed
+            wire.tools = [tool("t", inputSchema=schema("Zone"))]
+            return refused(wire.seen.count("x"), -32020, "header mismatch")
+        return text("fine")
+
+    def schema(header: str) -> dict[str, Any]:
+        region = {"type": "string", "x-mcp-header": header}
+        return {"type": "object", "properties": {"where": region}, "required": ["where"]}
+
+    seen: list[dict[str, str]] = []
+    wire = Wire(call, tools=[tool("t", inputSchema=schema("Region"))])
+    async with serving(wire.app) as url:
+        tools = McpToolset([McpServer(name="s", url=f"{url}/mcp", transport="http")])
+        async with Toolbox([tools], autonomy="full") as box:
+            assert (await box.call("s__t", {"where": "eu"})).text == "fine"
+    assert [given.get("mcp-param-region") for given in seen] == ["eu", None]
+    assert [given.get("mcp-param-zone") for given in seen] == [None, "eu"]
+    assert {(given["mcp-method"], given["mcp-name"], given["mcp-protocol-version"]) for given in seen} == {
+        ("tools/call", "t", MODERN)
+    }
+
+
+async def test_a_server_of_the_older_protocol_over_events_is_found_out() -> None:
+    server = MCPServer("older")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    async with serving(lambda url: server.sse_app()) as url:
+        for transport in ("sse", "http"):
+            tools = McpToolset([McpServer(name="s", url=f"{url}/sse", transport=transport)])  # type: ignore[arg-type]
+            async with Toolbox([tools], autonomy="full") as box:
+                assert (await box.call("s__add", {"a": 1, "b": 2})).structured == {"result": 3}
+
+
+async def test_a_server_that_is_not_there_is_told_and_found_when_it_is() -> None:
+    async with serving(Wire(lambda params, request: text("fine")).app) as url:
+        pass
+    now = 0.0
+    tools = McpToolset([McpServer(name="s", url=f"{url}/mcp", transport="http")], clock=lambda: now)
+    async with Toolbox([tools], autonomy="full") as box:
+        assert (await box.call("s__t", {})).code is ErrorCode.UNKNOWN_TOOL
+        [status] = tools.servers()
+        assert status.state is ServerState.FAILED
+        assert "Connect" in status.problem

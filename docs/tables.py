@@ -324,6 +324,7 @@ def _gemini() -> str:
 
 # The modules that users import from; everything else may change without notice.
 PUBLIC_MODULES = (
+    "toolcrib.decisions",
     "toolcrib",
     "toolcrib.access",
     "toolcrib.agent",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -243,6 +245,63 @@ async def test_four_processes_spend_a_refresh_token_once(tmp_path: Path) -> None
         assert [output for output, _ in ended] == [b"[200]\n"] * 4
         assert world.issuer.asked("token", grant_type="refresh_token") == 1
 
+
+class CommandLine:
+    """The command `toolcrib`, as a user without settings would run it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environ = {"HOME": str(folder), "PATH": os.environ["PATH"], "TERM": "dumb"}
+        self.folder = folder
+
+    async def start(self, *words: str) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        command = [sys.executable, "-m", "toolcrib", *words]
+        return await asyncio.create_subprocess_exec(
+            *command,
+            cwd=self.folder,
+            env=self.environ,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+        )
+
+    async def run(self, *words: str) -> tuple[int, str]:
+        process = await self.start(*words)
+        output, errors = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, (output + errors).decode()
+
+
+@pytest.mark.slow
+async def test_the_command_line_logs_in_and_out(tmp_path: Path) -> None:
+    async with site(tmp_path, inner=calculator()) as world:
+        world.issuer.clock = time.time
+        line = CommandLine(tmp_path)
+        assert (await line.run("mcp", "add", "crm", world.resource.url))[0] == 0
+        code, said = await line.run("mcp", "call", "crm", "add", '{"a": 1, "b": 2}')
+        assert code != 0 and "needs a login: run toolcrib mcp login crm" in said, said
+        process = await line.start("mcp", "login", "crm")
+        assert process.stderr is not None
+        assert b"Log in at this address" in await process.stderr.readline()
+        browser = Browser()
+        browser.open((await process.stderr.readline()).decode().strip())
+        output, errors = await process.communicate()
+        assert (output.decode(), errors) == (f"crm: logged in at {world.issuer.issuer}\n", b"")
+        for words, told in LINES:
+            code, said = await line.run("mcp", *words)
+            assert told in said, (words, said)
+        assert world.issuer.asked("revoke") == 2
+        stored = tmp_path / ".local/state/toolcrib/mcp-logins.json"
+        assert stored.stat().st_mode & 0o777 == 0o600 and "access-" not in stored.read_text()
+
+
+LINES = [
+    (["test", "crm"], "1 tool"),
+    (["list"], "logged in"),
+    (["logout", "crm"], "crm: logged out"),
+    (["logout", "crm"], "crm: nobody was logged in"),
+    (["login", "nobody"], "there is no MCP server 'nobody'"),
+]
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"client": "x"}, "oauth has no setting 'client'; there are assertion"),

@@ -18,7 +18,7 @@ from toolcrib.cli.mcp_servers import ServersWanted, toolset_of_servers
 from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
 from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Sandbox
@@ -81,6 +81,14 @@ def load_tools(assembly: Assembly, factory: Factory | None = None) -> list[Loade
         return asyncio.run(_load(assembly, factory))
 
 
+def _problems_of_servers(assembly: Assembly) -> list[str]:
+    """Why MCP servers of which a tool is wanted did not start."""
+    from toolcrib.mcp.client.toolset import McpToolset
+
+    toolsets = [one for one in assembly.named if isinstance(one, McpToolset)]
+    return [on_one_line(status.problem) for one in toolsets for status in one.servers() if status.problem]
+
+
 def load_tool(assembly: Assembly, name: str, factory: Factory | None = None) -> tuple[LoadedTool, ToolSpec]:
     """The tool of that name and its spec; no other is compiled, but for those of toolsets.
 
@@ -92,6 +100,8 @@ def load_tool(assembly: Assembly, name: str, factory: Factory | None = None) -> 
             if tool.spec is None or tool.problem:
                 raise Problem(f"{name} ({tool.source}) is broken: {tool.problem}", code=1)
             return tool, tool.spec
+    if problems := _problems_of_servers(assembly):
+        raise Problem(f"{name} cannot be called: {'; '.join(problems)}", code=1)
     known = {tool.name for tool in tools} | assembly.sources.keys()
     near = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem, say
 from toolcrib.cli.tool_settings import PLACE, projects_settings, users_settings, why_not_trusted
@@ -22,6 +22,7 @@ from toolcrib.settings.file import SettingsFile, read_settings
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
+    from toolcrib.mcp.client.oauth import LoginStore, OAuthSettings
     from toolcrib.mcp.client.toolset import McpToolset
     from toolcrib.rules.trust import Trustable
 
@@ -209,6 +210,7 @@ def make_toolset(
 ) -> McpToolset:
     """The toolset of servers, with the user's secrets, logins and kept lists of tools. Local ones run in the folder."""
     from toolcrib.mcp.client.manifest import default_cache
+    from toolcrib.mcp.client.oauth import stored_auth
     from toolcrib.mcp.client.requests import ServerRequests
     from toolcrib.mcp.client.toolset import WAIT, McpToolset
     from toolcrib.mcp.expansion import Expansion
@@ -227,26 +229,36 @@ def make_toolset(
         cache=default_cache(),
         wait=WAIT if wait is None else wait,
         requests=requests,
-        auth=auth_of,
+        auth=stored_auth(login_store()),
         resolve=resolved,
     )
 
 
-def auth_of(server: McpServer) -> Any:
-    """What adds the token of `toolcrib mcp login` to the requests to a server; None where nothing is to be added."""
-    if server.auth == "none":
-        return None
-    from toolcrib.mcp.client.oauth import LoginStore, auth_for
+def login_store() -> LoginStore:
+    """Where the user's logins at remote servers are, by the user's own settings."""
+    from toolcrib.mcp.client.oauth import LoginStore
 
-    return auth_for(server, LoginStore.of_user(), oauth_settings(server))
+    own = users_settings()
+    return LoginStore.of_user(keyring=own is not None and own.settings.mcp.logins == "keyring")
 
 
-def oauth_settings(server: McpServer) -> Any:
-    """What is configured of the OAuth of a server. Raises ValueError for what cannot be used."""
-    from toolcrib.mcp.client.oauth import OAuthSettings
+def server_to_log_in_to(
+    name: str, workspace: str | Path, files: Sequence[Path] = ()
+) -> tuple[McpServer, OAuthSettings]:
+    """A configured remote server with its references filled in, and its OAuth. Raises Problem for any other."""
+    from toolcrib.mcp.client.oauth import settings_of
+    from toolcrib.mcp.expansion import Expansion
 
+    server = configured_servers(workspace, files).server(name)
+    if not server.url:
+        raise Problem(
+            f"{name} is a local server: it has no login. Its credentials are variables: see --env of mcp add"
+        )
     try:
-        return OAuthSettings(**server.oauth)
-    except TypeError as problem:
-        words = str(problem).rpartition("__init__() ")[2]
-        raise ValueError(f"oauth: {words}") from None
+        given = Expansion(secrets=stored_secrets(), workspace=workspace)(server)
+        settings = settings_of(given)
+    except ValueError as problem:
+        raise Problem(f"{name}: {problem}") from problem
+    if settings is None:
+        raise Problem(f'{name} is configured without OAuth: it has a header Authorization, or auth = "none"')
+    return given, settings

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcrib.cli.mcp_servers import ConfiguredServers, make_toolset, oauth_settings
+from toolcrib.cli.mcp_servers import ConfiguredServers, login_store, make_toolset
 from toolcrib.cli.undo_text import ago
+from toolcrib.cli.user_files import stored_secrets
 from toolcrib.cli.wording import counted
 from toolcrib.mcp.client.server import ServerStatus
 from toolcrib.mcp.config import McpServer
@@ -70,7 +71,7 @@ def known_servers(found: ConfiguredServers, workspace: Path) -> list[KnownServer
     """Every configured server, by what is stored of it. Nothing is started, and nothing sent."""
     enabled = [server for server in found.servers if server.enabled]
     statuses = {status.name: status for status in make_toolset(enabled, workspace).servers()}
-    logins = asyncio.run(_logins(server for server in enabled if server.url))
+    logins = asyncio.run(_logins((server for server in enabled if server.url), workspace))
     return [
         *(
             KnownServer(server, statuses.get(server.name), logins.get(server.name, ""))
@@ -80,17 +81,19 @@ def known_servers(found: ConfiguredServers, workspace: Path) -> list[KnownServer
     ]
 
 
-async def _logins(servers: Iterable[McpServer]) -> dict[str, str]:
+async def _logins(servers: Iterable[McpServer], workspace: str | Path) -> dict[str, str]:
     """How the logins at remote servers stand, in words; nothing for those where nobody logged in."""
-    from toolcrib.mcp.client.oauth import LoginStore, OAuthError, login_state
+    from toolcrib.mcp.client.oauth import OAuthError, login_state, settings_of
+    from toolcrib.mcp.expansion import Expansion
 
     words: dict[str, str] = {}
-    store = LoginStore.of_user()
+    store, expansion = login_store(), Expansion(secrets=stored_secrets(), workspace=workspace)
     for server in servers:
         if server.auth == "none":
             continue
         try:
-            state = await login_state(server, store, oauth_settings(server))
+            given = expansion(server)  # a login belongs to an address, not to how that is written
+            state = await login_state(given, store, settings_of(given))
         except (OAuthError, ValueError) as problem:
             words[server.name] = f"its login cannot be used: {problem}"
             continue

@@ -137,6 +137,11 @@ class McpSettings(SettingsTable):
         True,
         description="The servers in .mcp.json, .cursor/mcp.json and .vscode/mcp.json of a trusted project.",
     )
+    logins: Literal["file", "keyring"] = Field(
+        "file",
+        description="Where logins at remote servers are: a file that only you may read, or the system's keyring. "
+        "Not in a project.",
+    )
     servers: dict[str, McpServerSettings] = Field(
         {}, description="The servers, by the name that their tools begin with."
     )

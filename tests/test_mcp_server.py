@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -412,3 +413,48 @@ async def test_a_tool_may_ask_the_client_for_a_form_its_model_and_its_folders(er
             with pytest.raises(MCPError, match="capability elicitation"):
                 await client.call_tool("ask_all", {})
     assert peer_of_call() is None
+
+
+@both_eras
+async def test_many_tools_are_shown_as_two_that_find_and_call_them(era: str) -> None:
+    def made(name: str, about: str, **facts: Any) -> Any:
+        def work(value: str = "") -> str:
+            return f"{name} {value}"
+
+        work.__doc__ = about
+        return tool(work, **{"name": name, "effect": Effect.READ, "secrets": (), **facts})
+
+    tools = [
+        made("list_issues", "List the issues of a repository."),
+        made("create_issue", "Open a new issue in a repository.", effect=Effect.WRITE),
+        made("getWeather", "The weather forecast of a city."),
+        made("send_email", "Send an email to somebody.", effect=Effect.WRITE, deferred=True),
+    ]
+    box = Toolbox(tools, autonomy="supervised")
+    async with Client(
+        McpFace(box, show="search").server, mode=era, elicitation_callback=person("decline")
+    ) as client:
+        call = client.call_tool
+        assert [one.name for one in (await client.list_tools()).tools] == ["call_tool", "search_tools"]
+
+        async def found(query: Any, **more: Any) -> list[str]:
+            given = json.loads(text_of(await call("search_tools", {"query": query, **more})))
+            assert all(one["inputSchema"]["type"] == "object" for one in given)
+            return [one["name"] for one in given]
+
+        assert (await found("opening issues"))[0] == "create_issue"
+        assert (await found("please list_issues"))[0] == "list_issues"
+        assert await found("weather forecasts", limit=1) == ["getWeather"]
+        assert (await found("email"))[0] == "send_email"
+        assert "No tool fits" in text_of(await call("search_tools", {"query": "submarine"}))
+        assert (await call("search_tools", {"query": ""})).is_error
+        inner = {"name": "getWeather", "arguments": {"value": "Oslo"}}
+        assert text_of(await call("call_tool", inner)) == "getWeather Oslo"
+        assert text_of(await call("call_tool", {"name": "list_issues"})) == "list_issues "
+        asked = await call("call_tool", {"name": "create_issue", "arguments": {}})
+        assert asked.is_error and "The user rejected this call" in text_of(asked)
+        wrong = await call("call_tool", {"name": "getWeather", "arguments": {"value": 3, "town": "x"}})
+        assert wrong.is_error and "town" in text_of(wrong)
+        for arguments in ({}, {"name": 3}, {"name": "getWeather", "arguments": [1]}):
+            assert (await call("call_tool", arguments)).is_error
+    assert box.stats()["getWeather"].calls >= 1

@@ -21,7 +21,16 @@ from starlette.routing import Mount
 
 from tests.test_mcp_server import both_eras, person, text_of
 from toolcrib import Effect, Toolbox, tool
-from toolcrib.mcp.server import JwtVerifier, McpFace, OAuthResource, SharedToken, asgi_app, serve_http
+from toolcrib.mcp.server import (
+    IntrospectionVerifier,
+    JwtVerifier,
+    McpFace,
+    OAuthResource,
+    SharedToken,
+    asgi_app,
+    http_server,
+    serve_http,
+)
 from toolcrib.mcp.server.recent_events import RecentEvents
 
 TOKEN = "a token of the test's own"
@@ -285,6 +294,81 @@ async def test_tokens_of_an_issuer_count_if_they_are_for_this_server() -> None:
         JwtVerifier(ISSUER, RESOURCE, {}, algorithms=["HS256"])
     with pytest.raises(ValueError, match="https"):
         JwtVerifier(ISSUER, RESOURCE, "http://login.example.com/keys")
+
+
+async def test_an_issuers_keys_are_found_by_its_metadata_and_asked_for_again_now_and_then() -> None:
+    asked: list[str] = []
+    now = [0.0]
+    document: dict[str, Any] = {"keys": [PUBLIC]}
+
+    async def issuer(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        own = f"http://127.0.0.1:{port}/tenant"
+        answers: dict[str, Any] = {
+            "/tenant/.well-known/openid-configuration": {"issuer": own, "jwks_uri": f"{own}/keys"},
+            "/tenant/keys": document,
+        }
+        found = scope["path"] in answers
+        body = json.dumps(answers.get(scope["path"], {})).encode()
+        await send({"type": "http.response.start", "status": 200 if found else 404, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+        stop = asyncio.Event()
+        serving = asyncio.create_task(http_server.run(issuer, sock, 9, 5.0, 5.0, stop, has_lifespan=False))
+        own = f"http://127.0.0.1:{port}/tenant"
+        verifier = JwtVerifier(own, RESOURCE, clock=lambda: now[0])
+        assert await verifier.verify_token(signed(iss=own)) is not None
+        for _ in range(3):  # unknown keys are not asked for each time
+            assert await verifier.verify_token(signed(iss=own, headers={"kid": "k2"})) is None
+        assert asked == [
+            "/.well-known/oauth-authorization-server/tenant",
+            "/tenant/.well-known/openid-configuration",
+            "/tenant/keys",
+        ]
+        document["keys"] = [{**PUBLIC, "kid": "k2"}]
+        now[0] = 100.0
+        assert await verifier.verify_token(signed(iss=own, headers={"kid": "k2"})) is not None
+        assert await verifier.verify_token(signed(iss=own)) is None  # the old key was withdrawn
+        stop.set()
+        await serving
+
+
+INTROSPECTED: list[tuple[dict[str, Any], bool]] = [
+    ({"active": True, "aud": RESOURCE, "sub": "ada", "scope": "a b"}, True),
+    ({"active": True, "aud": ["other", RESOURCE]}, True),
+    ({"active": False, "aud": RESOURCE}, False),
+    ({"active": "yes", "aud": RESOURCE}, False),
+    ({"active": True}, False),
+    ({"active": True, "aud": "other"}, False),
+    ({"active": True, "aud": RESOURCE, "iss": "https://evil.example.com"}, False),
+    ({"active": True, "aud": RESOURCE, "exp": "soon"}, False),
+]
+
+
+async def test_an_authorisation_server_is_asked_about_tokens() -> None:
+    answer: dict[str, Any] = {}
+    got: list[bytes] = []
+
+    async def server(scope: Any, receive: Any, send: Any) -> None:
+        got.append((await receive())["body"] + dict(scope["headers"])[b"authorization"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        stop = asyncio.Event()
+        serving = asyncio.create_task(http_server.run(server, sock, 9, 5.0, 5.0, stop, has_lifespan=False))
+        url = f"http://127.0.0.1:{sock.getsockname()[1]}/introspect"
+        verifier = IntrospectionVerifier(url, RESOURCE, client_id="me", client_secret="mine", issuer=ISSUER)
+        for said, counts in INTROSPECTED:
+            answer.clear()
+            answer.update(said)
+            assert (await verifier.verify_token("t1") is not None) is counts, said
+        stop.set()
+        await serving
+    assert got[0].startswith(b"token=t1Basic ")
+    assert await verifier.verify_token("t1") is None  # nobody answers any more
 
 
 async def test_clients_are_told_where_to_get_a_token_and_which_scope_it_lacks() -> None:

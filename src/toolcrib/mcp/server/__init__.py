@@ -4,6 +4,7 @@
 | --- | --- |
 | `face` | `McpFace`: a toolbox and how it is shown; makes the SDK's server |
 | `listing` | what `tools/list` says |
+| `search_face` | two tools in the place of many: one that finds tools, one that calls them |
 | `served_call` | one call on its way, and what it asks the client meanwhile |
 | `asking` | how a question reaches the client, in both revisions of the protocol |
 | `peer` | what a running tool may ask of the client that called it |

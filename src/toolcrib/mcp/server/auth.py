@@ -66,7 +66,8 @@ class JwtVerifier:
     Args:
         issuer: The `iss` that a token must have.
         resource: The address of this server, which must be the `aud` of a token, or one of them.
-        keys: The issuer's keys: the address of its JWKS document, or the document itself.
+        keys: The issuer's keys: the address of its JWKS document, or the document itself. Without, its metadata say
+            where they are (RFC 8414, or OpenID Connect's).
         algorithms: The signatures that are taken; none that uses a shared secret.
     """
 
@@ -74,18 +75,19 @@ class JwtVerifier:
         self,
         issuer: str,
         resource: str,
-        keys: str | Mapping[str, Any],
+        keys: str | Mapping[str, Any] | None = None,
         *,
         algorithms: Sequence[str] = ("RS256", "ES256", "EdDSA"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if any(name.startswith("HS") or name == "none" for name in algorithms):
             raise ValueError("algorithms must be asymmetric: a key that anybody can read must not sign")
-        if isinstance(keys, str):
-            _check_address(keys)
+        if not isinstance(keys, Mapping):
+            _check_address(keys or issuer)
         self._issuer, self._resource, self._algorithms = issuer, resource, list(algorithms)
         self._address = keys if isinstance(keys, str) else ""
-        self._keys: dict[str, Any] = {} if isinstance(keys, str) else _keys_of(keys)
+        self._keys: dict[str, Any] = _keys_of(keys) if isinstance(keys, Mapping) else {}
+        self._fixed = isinstance(keys, Mapping)
         self._clock = clock
         self._asked: float | None = None
         self._lock = asyncio.Lock()
@@ -115,15 +117,34 @@ class JwtVerifier:
 
     async def _key(self, name: str) -> Any:
         """The issuer's key of that name. The keys are asked for again when a token names another one."""
-        if name not in self._keys and self._address:
+        if name not in self._keys and not self._fixed:
             async with self._lock:
                 due = self._asked is None or self._clock() - self._asked >= KEYS_AGAIN
                 if name not in self._keys and due:
                     self._asked = self._clock()
-                    document = await _fetched("GET", self._address)
+                    self._address = self._address or await self._keys_address()
+                    document = await _fetched("GET", self._address) if self._address else None
                     if document is not None:
                         self._keys = _keys_of(document)
         return self._keys.get(name)
+
+    async def _keys_address(self) -> str:
+        """Where the issuer's keys are, as its metadata say; "" if they cannot be read."""
+        parts = urlsplit(self._issuer)
+        path = parts.path.rstrip("/")
+        for place in (
+            f"/.well-known/oauth-authorization-server{path}",
+            f"{path}/.well-known/openid-configuration",
+        ):
+            found = await _fetched("GET", f"{parts.scheme}://{parts.netloc}{place}")
+            address = found.get("jwks_uri") if found and found.get("issuer") == self._issuer else None
+            if isinstance(address, str):
+                try:
+                    _check_address(address)
+                except ValueError:
+                    return ""
+                return address
+        return ""
 
 
 class IntrospectionVerifier:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types as types
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -34,6 +34,7 @@ from toolcrib.mcp.server.listing import BadCursor, mirrored_schemas, page_of, to
 from toolcrib.mcp.server.offered import Offered
 from toolcrib.mcp.server.offers import Complete, Prompts, Resources
 from toolcrib.mcp.server.questions import ClientApprover, Listener
+from toolcrib.mcp.server.search_face import CALL, SEARCH, SEARCH_FACE, found_tools, inner_call
 from toolcrib.mcp.server.served_call import ServedCall, Slots
 from toolcrib.mcp.server.tasks import Tasks, TaskSupport
 from toolcrib.result import ToolResult
@@ -64,6 +65,8 @@ class McpFace:
         version: Its version; toolcrib's own if none is given.
         title: Its name for people.
         instructions: What a model should know before it uses the tools.
+        show: "tools" shows all tools. "search" shows two in their place, one that finds tools and one that calls them:
+            for toolboxes with more tools than a model should read.
         page_size: How many tools `tools/list` gives at one time.
         list_ttl: Seconds for which a client may keep the list of tools.
         max_calls: How many calls run at one time; others wait, at most `max_waiting`, and what is beyond is refused.
@@ -100,6 +103,7 @@ class McpFace:
         version: str = "",
         title: str = "",
         instructions: str = "",
+        show: Literal["tools", "search"] = "tools",
         page_size: int = PAGE,
         list_ttl: float = 0.0,
         max_calls: int = 64,
@@ -115,9 +119,12 @@ class McpFace:
         prompts: Prompts | None = None,
         complete: Complete | None = None,
     ) -> None:
+        if show not in ("tools", "search"):
+            raise ValueError(f'show must be "tools" or "search", got {show!r}')
         if page_size < 1 or max_calls < 1:
             raise ValueError("page_size and max_calls must be at least 1")
         self.toolbox = toolbox
+        self._show = show
         self._page_size = page_size
         self._list_ttl = round(list_ttl * 1000)
         self._limits = (max_calls, max_waiting)
@@ -256,7 +263,8 @@ class McpFace:
         return listed
 
     async def _list_tools(self, ctx: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
-        tools = tools_of(await self._listed(await self._clients.run_of(ctx)), any_json=is_modern(ctx))
+        listed = await self._listed(await self._clients.run_of(ctx))
+        tools = SEARCH_FACE if self._show == "search" else tools_of(listed, any_json=is_modern(ctx))
         try:
             page, cursor = page_of(tools, self._page_size, params.cursor)
         except BadCursor as problem:
@@ -271,11 +279,19 @@ class McpFace:
         return data if cursor is None else {**data, "nextCursor": cursor}
 
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
-        wanted = ToolCall(params.name, params.arguments or {})
-        patience = self._tasks.patience(ctx, wanted.name)
+        given = params.arguments or {}
+        wanted: ToolCall | ToolResult = ToolCall(params.name, given)
+        if self._show == "search" and params.name == CALL:
+            wanted = inner_call(given)
+        patience = self._tasks.patience(ctx, wanted.name) if isinstance(wanted, ToolCall) else None
 
         async def work(key: CallKey) -> ToolResult:
-            return await self.toolbox.call(wanted, key=key, tool_list=await self._listed(key.run))
+            listed = await self._listed(key.run)
+            if isinstance(wanted, ToolResult):
+                return wanted
+            if self._show == "search" and params.name == SEARCH:
+                return found_tools(listed, given)
+            return await self.toolbox.call(wanted, key=key, tool_list=listed)
 
         call = self._came_back(params) or await self._begin(ctx, work, params.input_responses)
 

@@ -84,6 +84,8 @@ async def run(
     request_time: float,
     read_time: float,
     stop: asyncio.Event | None,
+    *,
+    has_lifespan: bool = True,
 ) -> None:
     """Serve an application until `stop` is set, or the task is cancelled."""
     limits = {"max_connections": max_connections, "request_time": request_time, "read_time": read_time}
@@ -92,7 +94,7 @@ async def run(
         app,
         http=protocol,
         ws="none",
-        lifespan="on",
+        lifespan="on" if has_lifespan else "off",
         log_config=None,
         access_log=False,
         server_header=False,

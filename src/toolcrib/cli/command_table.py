@@ -9,7 +9,7 @@ from __future__ import annotations
 GROUPS = {
     "": "Tools for language models: run an agent in a folder, call a tool by hand, check your own tools.",
     "tools": "Look at tools, check them, and call them by hand.",
-    "mcp": "Use MCP servers: their tools are yours, as SERVER__TOOL.",
+    "mcp": "Use MCP servers, whose tools are then yours, and serve your own tools.",
     "config": "See and check the settings of toolcrib.toml.",
     "policy": "See what your rules decide, before anything runs.",
     "approvals": "List and revoke the approvals that you gave beyond a run.",
@@ -39,6 +39,7 @@ COMMANDS = {
     "mcp login": "Log in to a remote MCP server.",
     "mcp logout": "Log out of a remote MCP server, and revoke its tokens.",
     "mcp tools": "List the tools of MCP servers, as far as they are known; starts nothing.",
+    "mcp serve": "Serve tools as an MCP server, for Claude, Cursor, VS Code or another agent.",
     "mcp call": "Call a tool of an MCP server by hand, by its name at the server.",
     "config show": "List the settings that count here, and where each comes from.",
     "config check": "Check your settings and the project's, and name all that is wrong.",

@@ -35,12 +35,14 @@ class ServersWanted:
 
     `files` are those of `--mcp`. Without `start`, only tools that are known from an earlier time are used, and no
     server is started. With a `tool`, only servers that may have it are used. `asks` says whether somebody can be asked.
+    Without `configured`, only the servers in `files` count.
     """
 
     files: tuple[Path, ...] = ()
     start: bool = False
     tool: str = ""
     asks: bool = True
+    configured: bool = True
 
 
 @dataclass(slots=True)
@@ -79,14 +81,20 @@ class ConfiguredServers:
         return found
 
 
-def configured_servers(workspace: str | Path, files: Sequence[Path] = ()) -> ConfiguredServers:
-    """The MCP servers that count in a folder. Raises Problem for a file of the user's that cannot be used."""
+def servers_in(files: Sequence[Path]) -> ConfiguredServers:
+    """The MCP servers in files that a person named. Raises Problem for a file that cannot be used."""
     found = ConfiguredServers()
     for path in files:
         try:
             found.add(read_mcp_servers(path, complain=found.notes.append))
         except McpConfigError as problem:
             raise Problem(f"--mcp {problem}") from problem
+    return found
+
+
+def configured_servers(workspace: str | Path, files: Sequence[Path] = ()) -> ConfiguredServers:
+    """The MCP servers that count in a folder. Raises Problem for a file of the user's that cannot be used."""
+    found = servers_in(files)
     own = users_settings()
     if own is not None:
         found.add(servers_of_settings(own))
@@ -157,7 +165,7 @@ def servers_of_project_file(item: Trustable) -> tuple[list[McpServer], list[str]
 
 def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpToolset | None:
     """The tools of the MCP servers that count in a folder; None without any. What is not used is said on stderr."""
-    found = configured_servers(workspace, wanted.files)
+    found = configured_servers(workspace, wanted.files) if wanted.configured else servers_in(wanted.files)
     servers = [server for server in found.servers if server.enabled]
     for note in found.notes:
         say(f"note: {on_one_line(note)}")

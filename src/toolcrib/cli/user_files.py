@@ -96,3 +96,15 @@ def audit_log(path: Path | None = None) -> AuditLog:
     except (AuditError, OSError) as problem:
         raise Problem(f"the key of the audit log: {problem}") from problem
     return AuditLog(path or state_folder() / "audit.jsonl", key=key, actor=getpass.getuser(), complain=say)
+
+
+def writable_audit_log() -> AuditLog:
+    """The user's audit log. Raises Problem if it cannot be written, before anything is done unrecorded."""
+    from toolcrib.audit import AuditError
+
+    log = audit_log()
+    try:
+        log.ready()
+    except AuditError as problem:
+        raise Problem(f"{problem}; nothing was run. See: toolcrib audit verify {log.path}") from problem
+    return log

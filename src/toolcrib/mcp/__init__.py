@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from toolcrib.mcp.config_files import McpConfigError, read_mcp_servers
     from toolcrib.mcp.elicitation import answer_to, elicitation, elicited
     from toolcrib.mcp.expansion import Expansion, MissingValue
+    from toolcrib.mcp.server.face import McpFace
+    from toolcrib.mcp.server.http import asgi_app, serve_http
+    from toolcrib.mcp.server.stdio import serve_stdio
 
 __all__ = [
     "Expansion",
     "McpConfigError",
+    "McpFace",
     "McpServer",
     "McpToolset",
     "MissingValue",
@@ -27,9 +31,12 @@ __all__ = [
     "ServerState",
     "ServerStatus",
     "answer_to",
+    "asgi_app",
     "elicitation",
     "elicited",
     "read_mcp_servers",
+    "serve_http",
+    "serve_stdio",
 ]
 
 __getattr__ = lazy_names(
@@ -41,5 +48,8 @@ __getattr__ = lazy_names(
         "config_files": ("McpConfigError", "read_mcp_servers"),
         "elicitation": ("answer_to", "elicitation", "elicited"),
         "expansion": ("Expansion", "MissingValue"),
+        "server.face": ("McpFace",),
+        "server.http": ("asgi_app", "serve_http"),
+        "server.stdio": ("serve_stdio",),
     },
 )

@@ -18,7 +18,6 @@ import typer
 
 from toolcrib.agent import Agent, Budget, ModelReviewer, TranscriptFile, scan_transcript
 from toolcrib.agent.delegation import Delegate
-from toolcrib.audit import AuditError, AuditLog
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
@@ -32,7 +31,7 @@ from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
 from toolcrib.cli.settings_in_effect import DEFAULT_OF_RUNS, NO_CHECKPOINTS, settings_in_effect
 from toolcrib.cli.tool_settings import ToolsWanted
 from toolcrib.cli.undo_text import undo_hint
-from toolcrib.cli.user_files import approval_store, audit_log, checkpoints_of, stored_secrets
+from toolcrib.cli.user_files import approval_store, checkpoints_of, stored_secrets, writable_audit_log
 from toolcrib.command.sandbox import why_not_contained
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
@@ -180,7 +179,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
                 overflow=overflow,
                 approvals=approval_store(),
                 project=tools.workspace.resolve(),
-                audit=_writable_audit_log() if run.audit else None,
+                audit=writable_audit_log() if run.audit else None,
                 secrets=secrets,
             )
             agent = Agent(
@@ -315,16 +314,6 @@ def _task(run: RunCommandOptions) -> str:
 
 def _instructions(secrets: SecretFile | None) -> str:
     return INSTRUCTIONS + (SECRETS.format(", ".join(sorted(secrets.names()))) if secrets else "")
-
-
-def _writable_audit_log() -> AuditLog:
-    """The user's audit log. Raises Problem if it cannot be written, before anything is done unrecorded."""
-    log = audit_log()
-    try:
-        log.ready()
-    except AuditError as problem:
-        raise Problem(f"{problem}; nothing was run. See: toolcrib audit verify {log.path}") from problem
-    return log
 
 
 def _earlier_messages(run: RunCommandOptions) -> list[Message]:

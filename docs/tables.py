@@ -341,6 +341,7 @@ PUBLIC_MODULES = (
     "toolcrib.context",
     "toolcrib.errors",
     "toolcrib.events",
+    "toolcrib.extraction",
     "toolcrib.facts",
     "toolcrib.guided",
     "toolcrib.guided.local",

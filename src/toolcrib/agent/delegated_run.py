@@ -30,6 +30,7 @@ UNFINISHED = {
     Reason.MODEL_ERROR: "its model could not be reached, or sent what cannot be read",
     Reason.TOO_LONG: "its conversation grew too long for its model; give it a smaller task",
     Reason.REFUSED: "its model declined, or its answer was cut off",
+    Reason.INVALID_OUTPUT: "its answers did not have the form that was asked for",
 }
 OTHER = "it stopped before it was done"
 TOLD = (Reason.TURN_LIMIT, Reason.BUDGET, Reason.PAUSED)  # whose detail is meant for a model too

@@ -64,11 +64,12 @@ class WatchedModel:
         if isinstance(item, RestartChunk):
             self.attempt += self._parser is not None
             self._parser, self._index = None, -1
-        elif isinstance(item, TextChunk) and not self._step.by_call:
-            self._feed(item.text)
+        elif isinstance(item, TextChunk):
+            if self._index < 0:  # text may be an answer too, where a call was asked for
+                self._feed(item.text)
         elif isinstance(item, CallChunk) and self._step.by_call:
             if item.name == COMPLETION and self._index < 0:
-                self._index = item.index
+                self._index, self._parser = item.index, None
             if item.index == self._index:
                 self._feed(item.arguments)
 
@@ -76,7 +77,10 @@ class WatchedModel:
         if not text:
             return
         if self._parser is None:
-            self._parser = _Parser(self._shape, self.attempt, self._tell, plain=self._step.is_plain)
+            words_first = not self._step.by_call
+            self._parser = _Parser(
+                self._shape, self.attempt, self._tell, plain=self._step.is_plain, words_first=words_first
+            )
         self._parser.feed(text)
 
 
@@ -84,7 +88,13 @@ class _Parser:
     """Reads one answer as it streams. What is no JSON ends the partial view: the whole answer is judged later."""
 
     def __init__(
-        self, shape: OutputShape, attempt: int, tell: Callable[[Event], None], *, plain: bool
+        self,
+        shape: OutputShape,
+        attempt: int,
+        tell: Callable[[Event], None],
+        *,
+        plain: bool,
+        words_first: bool,
     ) -> None:
         self._prefix = shape.prefix
         self._tell = tell
@@ -92,6 +102,7 @@ class _Parser:
         self._plain = plain
         self._json: JsonStream | None = JsonStream()
         self._begun = False
+        self._words_first = words_first
 
     def feed(self, text: str) -> None:
         if self._plain:
@@ -101,7 +112,9 @@ class _Parser:
             return
         if not self._begun:  # a model without a schema may write words or a fence before it
             start = text.find("{")
-            if start < 0:
+            if start < 0 or (start > 0 and not self._words_first and text[:start].strip()):
+                if not self._words_first and text.strip():
+                    self._json = None
                 return
             text, self._begun = text[start:], True
         try:

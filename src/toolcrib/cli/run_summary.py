@@ -20,6 +20,7 @@ REASONS = {
     Reason.FAILED: "Failed",
     Reason.WAITING: "Waiting",
     Reason.REFUSED: "The model did not answer",
+    Reason.INVALID_OUTPUT: "No answer of the right form",
 }
 
 

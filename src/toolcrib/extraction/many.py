@@ -96,7 +96,7 @@ async def extract_many(
         try:
             await _fill(found, agent, source, options, kept)
         except Exception as problem:  # of one source: it ends no other
-            found.problem = found.problem or f"{type(problem).__name__}: {problem}"
+            found.problem = found.problem or _words(problem)
         finally:
             finished.put_nowait(found)
 
@@ -152,6 +152,13 @@ def extract_many_sync(
 
     made: list[Extracted[T]] = run_sync(all_of_them())
     return made
+
+
+def _words(problem: Exception) -> str:
+    """Why a source has no value: what could not be read, in plain words."""
+    if isinstance(problem, OSError):
+        return f"it cannot be read: {problem.strerror or problem}"
+    return str(problem) if type(problem) is ValueError else f"{type(problem).__name__}: {problem}"
 
 
 async def _listed(sources: Any) -> AsyncIterator[tuple[str, Any]]:

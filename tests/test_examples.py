@@ -87,6 +87,14 @@ SHOWN = {
         "the model was told: [The background process python3-1 has ended: exit code 1.",
         "[answered]",
     ],
+    "invoices_to_sqlite.py": [
+        "A-17, 55.00 EUR, 2 attempts\n   it was told: The lines make 25.00",
+        "in the table: ('A-17', 3, 55.0)\nin the table: ('B-3', 4, 9.0)",
+    ],
+    "classifier.py": [
+        "order (order 97%, complaint 0%, other 2%)\n   asked by 'native': enforced",
+        "complaint? a person looks at it",
+    ],
     "partial_arguments.py": [
         "… In the crib the tools are kept,\n",
         "… let the morning's work begin.\n  (complete: now it is written)\nsuccess: Wrote The crib.txt",

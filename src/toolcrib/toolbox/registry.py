@@ -142,9 +142,7 @@ class Registry:
         A toolset that cannot list is left out, and named in `broken` with the reason.
         """
         if not self._toolsets:
-            return sorted(
-                {**self._builtin, **self._tools}
-            )  # a set would lose the order, which is nearly sorted
+            return sorted({**self._builtin, **self._tools})  # not a set: its order is nearly sorted
         names = dict.fromkeys(self._tools)
         for toolset in self._toolsets:
             try:
@@ -155,9 +153,11 @@ class Registry:
                 continue
             for name in listed:
                 if name in names and not self._override:
-                    raise ValueError(
-                        f"two tools are named {name!r}; prefix or filter one, or pass override=True"
-                    )
+                    clash = f"two tools are named {name!r}; prefix or filter one, or pass override=True"
+                    if not getattr(toolset, "remote", False):  # others do not choose names while we run
+                        raise ValueError(clash)
+                    if broken is not None:
+                        broken[f"{name} of {type(toolset).__name__}"] = clash
                 names[name] = None
         return sorted({**names, **dict.fromkeys(self._builtin)})
 

@@ -31,7 +31,9 @@ ENDS = 0.1  # seconds in which a connection is seen to end, once one of its requ
 CLOSE = 8.0  # seconds that closing may take before it is cut off
 PAGES = 100  # of one list
 HEADER_MISMATCH = -32020  # code of an error: the headers do not repeat the arguments as the schema wants
-CLOSED = -32000  # the SDK's code of an error that says that the connection was closed
+# How the SDK says that a connection or an answer broke off. Servers use the code for errors of their own, too.
+CLOSED = -32000
+CLOSED_WORDS = ("Connection closed", "SSE stream ended", "SSE stream failed")
 
 
 class Link(Protocol):
@@ -58,7 +60,14 @@ class Connection:
     `capabilities` and `instructions`, as JSON data. `closed` is done when the connection has ended, by whoever.
     """
 
-    def __init__(self, name: str, link: Link, options: Mapping[str, Any], notified: Notified | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        link: Link,
+        options: Mapping[str, Any],
+        notified: Notified | None,
+        warn: Callable[[str], None],
+    ) -> None:
         self.name = name
         self.link = link
         self.protocol = ""
@@ -72,6 +81,7 @@ class Connection:
         self.closed: asyncio.Future[None] = self.loop.create_future()
         self._options = options
         self._notified = notified
+        self._warn = warn
         self._wire: Any = None
         self._closing = asyncio.Event()
         self._opened: asyncio.Future[None] = self.loop.create_future()
@@ -89,6 +99,7 @@ class Connection:
         timeout: float | None = None,
         options: Mapping[str, Any] | None = None,
         notified: Notified | None = None,
+        warn: Callable[[str], None] = lambda words: None,
     ) -> Connection:
         """Connect to a server and agree on a revision of the protocol.
 
@@ -99,10 +110,11 @@ class Connection:
             timeout: Seconds until it must be ready.
             options: Those of `RequestHandlers.client_options`.
             notified: Is told every notification of the server: its method and params.
+            warn: Is told, in words for a person, what of a server is ignored.
 
         Raises ServerUnavailable with the reason. What was started is ended again then.
         """
-        connection = cls(name, link, options or {}, notified)
+        connection = cls(name, link, options or {}, notified, warn)
         connection._owner = asyncio.ensure_future(connection._own(era))
         try:
             async with asyncio.timeout(timeout):
@@ -117,7 +129,7 @@ class Connection:
         except Exception as problem:
             await connection.close()
             leaf = leaf_of(problem)
-            broke_off = isinstance(leaf, ConnectionError) or getattr(leaf, "code", 0) == CLOSED
+            broke_off = isinstance(leaf, ConnectionError) or _says_closed(leaf)
             why = "it ended while it was starting" if broke_off else _words(leaf)
             status = (in_place_of_answer(leaf) or {}).get(STATUS, 0)
             raise ServerUnavailable(
@@ -218,7 +230,6 @@ class Connection:
         timeout: float | None,
     ) -> dict[str, Any]:
         from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED
 
         if not self.alive:
             await self.settled()
@@ -236,7 +247,7 @@ class Connection:
         try:
             answer: Any = await self._wire.send_raw_request(method, data, options)
         except MCPError as problem:
-            if problem.code == CONNECTION_CLOSED:
+            if _says_closed(problem):
                 with suppress(TimeoutError):  # over HTTP, it may be this answer alone that broke off
                     await asyncio.wait_for(self._wire.ended.wait(), ENDS)
                     await self.settled()  # how the process ended is known then
@@ -254,7 +265,7 @@ class Connection:
                 raise  # it refused the request
             raise ConnectionLost(self._explained(problem.message)) from problem
         if not isinstance(answer, dict):
-            raise MCPError(-32603, "the server's answer is no object")
+            raise ConnectionLost(self._explained("its answer is no object"))
         return answer
 
     async def listed(self, method: str, key: str) -> tuple[list[Any], dict[str, Any], list[str]]:
@@ -285,14 +296,11 @@ class Connection:
         return items, first, [f"{method} has more than {PAGES} pages; {len(items)} items were read"]
 
     def _read(self, model: Any, result: dict[str, Any]) -> Any:
-        from mcp import MCPError
-
         try:
             return model.model_validate(result, by_name=False)
         except ValueError as problem:
-            raise MCPError(
-                -32603, f"the server's answer does not follow the protocol: {problem}"
-            ) from problem
+            words = f"its answer does not follow the protocol: {problem}"
+            raise ConnectionLost(self._explained(words)) from problem
 
     # -- life
 
@@ -364,7 +372,7 @@ class Connection:
                 from toolcrib.mcp.client.handshake import negotiate, new_session
 
                 self.session, self._wire, self._claims = new_session(
-                    read, write, self._options, self._on_message
+                    read, write, self._options, self._on_message, self._warn
                 )
                 await stack.enter_async_context(self.session)
                 await negotiate(self.session, era)
@@ -399,7 +407,7 @@ class Connection:
     def _take_in(self) -> None:
         """Note what the handshake said."""
         session = self.session
-        self.protocol = session.protocol_version
+        self.protocol = self._wire.protocol = session.protocol_version
         self.modern = session.discover_result is not None
         said = session.discover_result if self.modern else session.initialize_result
         given = said.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -425,6 +433,11 @@ class Connection:
     def _explained(self, why: str) -> str:
         more = self.link.explanation()
         return f"MCP server {self.name!r}: {why}" + (f"; {more}" if more and more not in why else "")
+
+
+def _says_closed(problem: BaseException) -> bool:
+    words = getattr(problem, "message", "")
+    return getattr(problem, "code", 0) == CLOSED and str(words).startswith(CLOSED_WORDS)
 
 
 async def _waited(future: asyncio.Future[None], seconds: float) -> None:

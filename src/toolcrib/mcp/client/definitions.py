@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ __all__ = ["RemoteDefinition", "read_definition", "read_definitions"]
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 MAX_TOOLS = 10_000  # of one server
+MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
 SHOWN = 80  # characters of a foreign name in a warning
 
 
@@ -111,6 +113,10 @@ def _input_schema(schema: Any, noted: list[str]) -> dict[str, Any] | None:
     if not isinstance(schema, Mapping):
         noted.append(f"its inputSchema is {_kind(schema)}, not an object, so any arguments are sent")
         return {"type": "object"}
+    size = len(json.dumps(schema))
+    if size > MAX_SCHEMA:
+        noted.append(f"it was left out: its inputSchema has {size:,} characters, more than {MAX_SCHEMA:,}")
+        return None
     kind = schema.get("type")
     if kind == "object":
         return dict(schema)

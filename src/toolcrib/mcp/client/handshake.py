@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = ["Wire", "negotiate", "new_session"]
 
 
 class Wire:
-    """The SDK's dispatcher with three additions: it repairs what a sloppy server says in the handshake, notes with what
-    the session stamps its requests, so that ours carry the same, and says when the connection has ended.
+    """The SDK's dispatcher with four additions: it repairs what a sloppy server says in the handshake, notes with what
+    the session stamps its requests, so that ours carry the same, drops notifications that cannot be read, of each of
+    which the SDK would log a traceback, and says when the connection has ended.
     """
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, warn: Callable[[str], None]) -> None:
         self.ended = asyncio.Event()
+        self.protocol = "2025-11-25"
         self._inner = inner
+        self._warn = warn
         self._stamp: dict[str, Any] = {}
 
     @property
     def on_stream_exception(self) -> Any:
         return self._inner.on_stream_exception
 
-    async def run(self, *args: Any, **named: Any) -> None:
+    async def run(self, on_request: Any, on_notify: Any, *more: Any, **named: Any) -> None:
+        from mcp_types.methods import parse_server_notification
+
+        async def readable(context: Any, method: str, params: Mapping[str, Any] | None) -> None:
+            try:
+                parse_server_notification(method, self.protocol, params)
+            except KeyError:
+                pass  # not one of the protocol's core
+            except ValueError:
+                self._warn(f"it sends notifications that cannot be read, such as {method[:80]!r}; ignored")
+                return
+            await on_notify(context, method, params)
+
         try:
-            await self._inner.run(*args, **named)
+            await self._inner.run(on_request, readable, *more, **named)
         finally:
             self.ended.set()
 
@@ -67,7 +82,7 @@ class Wire:
 
 
 def new_session(
-    read: Any, write: Any, options: Mapping[str, Any], tell: Any
+    read: Any, write: Any, options: Mapping[str, Any], tell: Any, warn: Callable[[str], None]
 ) -> tuple[Any, Wire, dict[str, Any]]:
     """A session over two streams, its wire, and the results that extensions claim, by their `resultType`.
 
@@ -84,7 +99,7 @@ def new_session(
     claims = {extension.identifier: tuple(extension.claims()) for extension in extensions}
     bindings = [binding for extension in extensions for binding in extension.notifications()]
     dispatcher = JSONRPCDispatcher(read, write)
-    wire = Wire(dispatcher)
+    wire = Wire(dispatcher, warn)
     session = ClientSession(
         dispatcher=wire,
         message_handler=tell,

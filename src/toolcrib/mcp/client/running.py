@@ -20,6 +20,7 @@ STOP = 1.0  # seconds in which a cancelled request tells the server
 MAX_TIP = 500  # characters of a report
 MAX_NOTES = 10  # warnings of a server that are told in lines that stay
 REPORT_EVERY = 0.05  # seconds between two reports of progress
+MAX_REPORTS = 200  # reports of a call that are told as they come; with more, one in that time
 SEVERE = ("error", "critical", "alert", "emergency")
 
 
@@ -71,6 +72,7 @@ class RunningCall:
         self._progress = -math.inf
         self._reported = -math.inf
         self._notes = 0
+        self._reports = 0
 
     async def reached(self) -> tuple[RemoteConnection, Mapping[str, str] | None]:
         """The connection over which the requests of this call go, and HTTP headers of its own.
@@ -177,16 +179,19 @@ class RunningCall:
         if grows:
             self._progress = progress
             self.extend()
-        now = self.loop.time()
         done = total is not None and known and progress >= total
-        if not done and not message and now - self._reported < REPORT_EVERY:
+        if not done and not message and self.loop.time() - self._reported < REPORT_EVERY:
             return
-        self._reported = now
         share = min(max(progress / total, 0.0), 1.0) if total and known and math.isfinite(total) else None
         self.report(message or (f"{progress:g}" if known and share is None else ""), share)
 
     def report(self, words: str, progress: float | None = None) -> None:
-        """Tell the person, in words of the server."""
+        """Tell the person, in words of the server; those of a server that never stops only now and then."""
+        now = self.loop.time()
+        if self._reports >= MAX_REPORTS and now - self._reported < REPORT_EVERY:
+            return
+        self._reports += 1
+        self._reported = now
         self.ctx.report(tip=on_one_line(words, MAX_TIP) if words else None, progress=progress)
 
     def log(self, level: str, data: Any) -> None:

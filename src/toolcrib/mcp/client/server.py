@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from toolcrib.event_loops import in_loop
 from toolcrib.mcp.client.connection import Connection, Link
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definitions
-from toolcrib.mcp.client.errors import ServerUnavailable
+from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
 from toolcrib.mcp.client.manifest import Manifest, ManifestCache, ttl_of
 from toolcrib.mcp.client.seams import RequestHandlers
 from toolcrib.mcp.config import McpServer
@@ -226,11 +226,16 @@ class ServerHandle:
                 await self._list(connection)
             elif not self._manifest.fresh(self._clock()):
                 self._follow(self._list(connection))
-        except BaseException:
+        except BaseException as problem:
             self._connection = None
             await connection.close()
-            self._set(ServerState.CONFIGURED)
-            raise
+            if not isinstance(problem, Exception):
+                self._set(ServerState.CONFIGURED)
+                raise
+            ended = isinstance(problem, ConnectionLost | ServerUnavailable)
+            why = str(problem) or type(problem).__name__
+            self._failed(why if ended else f"MCP server {self.config.name!r}: cannot list its tools: {why}")
+            raise ServerUnavailable(self.problem) from problem
         connection.closed.add_done_callback(lambda _: self._lost(connection))
         self._set(ServerState.STARTED)
         self._follow(self._listen(connection))
@@ -275,6 +280,7 @@ class ServerHandle:
                     timeout=config.start_timeout,
                     options=options,
                     notified=self._notified,
+                    warn=self.warn,
                 )
             except ServerUnavailable as problem:
                 # Some servers end when the first request is not the older handshake.

@@ -9,6 +9,7 @@ from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
 from toolcrib.mcp.client.definitions import RemoteDefinition
+from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
@@ -20,6 +21,7 @@ __all__ = ["RemoteTool", "facts_of"]
 
 LONGER = 5.0  # seconds by which the toolbox's deadline is later than that of the call
 MAX_DESCRIPTION = 16_000  # characters
+MAX_TITLE = 200
 
 
 class RemoteTool(FunctionTool[..., Any]):
@@ -93,7 +95,7 @@ def facts_of(name: str, remote: RemoteDefinition, server: McpServer) -> Facts:
         name,
         effect,
         frozenset(),
-        title=remote.title,
+        title=on_one_line(remote.title, MAX_TITLE),
         description=description,
         idempotent=claims.get("idempotentHint", False) or effect is Effect.READ,
         open_world=claims.get("openWorldHint", True),

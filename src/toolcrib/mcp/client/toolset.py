@@ -69,6 +69,8 @@ class McpToolset:
     {'result': 3}
     """
 
+    remote = True  # strangers name its tools: a name that is taken already is a warning
+
     def __init__(
         self,
         servers: Iterable[McpServer] = (),

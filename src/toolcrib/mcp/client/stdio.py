@@ -25,6 +25,8 @@ CHUNK = 65_536  # bytes of one read
 MAX_MESSAGE = 64 * 1024 * 1024  # bytes of one line
 KEPT_STDERR = 16_384  # bytes of stderr, of its beginning and its end
 SHOWN_STDERR = 2_000  # bytes of its end in an error
+DRAIN = 0.25  # seconds for output that is still in the pipe when the process has ended
+LOOK = 0.5  # seconds between two looks whether a process runs, where the system does not tell
 POLL = 0.01  # seconds between two looks whether it has ended
 EXIT = 1.0  # seconds that a server has to end by itself when its input is closed
 TERMINATE = 1.0  # seconds between SIGTERM and SIGKILL
@@ -92,14 +94,15 @@ class StdioLink:
             write, outgoing = anyio.create_memory_object_stream[Any](0)
             reader = asyncio.ensure_future(self._read(process, incoming))
             writer = asyncio.ensure_future(_write(process, outgoing, read))
+            watcher = asyncio.ensure_future(_watch(process, reader))
             try:
                 yield read, write
             finally:
                 for stream in (read, write, incoming, outgoing):
                     stream.close()
-                reader.cancel()
-                writer.cancel()
-                await asyncio.wait([reader, writer])
+                for task in (reader, writer, watcher):
+                    task.cancel()
+                await asyncio.wait([reader, writer, watcher])
 
     @asynccontextmanager
     async def _process(self) -> AsyncIterator[Any]:
@@ -202,8 +205,9 @@ class StdioLink:
             encoding_error_handler="replace",
         )
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            errlog: Any = errors
             try:
-                async with stdio_client(parameters, errlog=errors) as streams:
+                async with stdio_client(parameters, errlog=errlog) as streams:
                     yield streams
             finally:
                 errors.seek(max(0, errors.seek(0, os.SEEK_END) - KEPT_STDERR))
@@ -219,6 +223,33 @@ async def _write(process: Any, outgoing: Any, read: Any) -> None:
             await process.stdin.drain()
     except (OSError, RuntimeError):
         await read.aclose()
+
+
+async def _watch(process: Any, reader: asyncio.Task[None]) -> None:
+    """End the reading when the process has ended, also where a child of it keeps its output open."""
+    await _exited(process)
+    await asyncio.wait([reader], timeout=DRAIN)
+    reader.cancel()
+
+
+async def _exited(process: Any) -> None:
+    """Wait until the process itself has ended. `process.wait()` would wait for the end of its output, too."""
+    pidfd_open = getattr(os, "pidfd_open", None)
+    try:
+        if pidfd_open is None:
+            raise OSError("this system has no such descriptors")
+        fd: int = pidfd_open(process.pid)
+    except OSError:  # also where it has ended already
+        while process.returncode is None:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(LOOK)
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(fd, ended.set)
+        await ended.wait()
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
 
 
 async def _started(

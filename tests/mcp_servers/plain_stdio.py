@@ -1,0 +1,69 @@
+"""A server over stdio in plain Python, without the SDK: it starts in a moment, and does odd things when it is told to.
+
+Its tool `do` takes what to do: "env" gives its environment, "children" starts processes that try to outlive it and gives
+their ids, "chat" writes to stdout and stderr what is no message, "large" gives a text of `size` letters, "exit" ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+NULL = subprocess.DEVNULL
+SLEEP = "import time; time.sleep(600)"
+INFO = {"name": "plain", "version": "1"}
+
+
+def main() -> None:
+    print("ready", file=sys.stderr)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message:
+            continue
+        answer = answer_to(message["method"], message.get("params") or {})
+        reply = {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
+        send({"jsonrpc": "2.0", "id": message["id"], **reply})
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def answer_to(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
+    if method == "tools/list":
+        return {"tools": [{"name": "do", "inputSchema": {"type": "object"}}]}
+    if method == "ping":
+        return {}
+    if method == "tools/call":
+        return {"content": [{"type": "text", "text": done(**params["arguments"])}]}
+    return None
+
+
+def done(what: str, size: int = 0) -> str:
+    if what == "env":
+        return json.dumps(dict(os.environ))
+    if what == "children":
+        plain = subprocess.Popen([sys.executable, "-c", SLEEP])
+        apart = subprocess.Popen(
+            [sys.executable, "-c", SLEEP], start_new_session=True, stdin=NULL, stdout=NULL, stderr=NULL
+        )
+        return json.dumps([os.getpid(), plain.pid, apart.pid])
+    if what == "chat":
+        print("Listening on port 80\x1b[2J", flush=True)
+        print('{"level": "info", "id": 3}', flush=True)
+        sys.stdout.buffer.write(b"\xff\xfe\n")
+        print("something went wrong", file=sys.stderr)
+        return "chatted"
+    if what == "large":
+        return "x" * size
+    os._exit(7)
+
+
+if __name__ == "__main__":
+    main()

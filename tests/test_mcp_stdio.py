@@ -1,0 +1,120 @@
+"""Servers as child processes: what they are given, what they write, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from tests.mcp_servers import plain_stdio
+from toolcrib import ErrorCode, Toolbox
+from toolcrib.facts import MaxOutput
+from toolcrib.mcp import McpServer, McpToolset, ServerState
+from toolcrib.mcp.client import stdio as stdio_module
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes of another kind")
+
+COMMAND = (sys.executable, str(Path(plain_stdio.__file__)))
+
+
+def plain(**named: Any) -> McpServer:
+    return McpServer(name="plain", command=COMMAND, **named)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def test_a_server_is_given_the_variables_of_its_configuration_and_a_few_harmless_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    tools = McpToolset([plain(env={"GIVEN": "yes"}, cwd=str(tmp_path))])
+    async with Toolbox([tools], autonomy="full") as box:
+        given = json.loads((await box.call("plain__do", {"what": "env"})).text)
+    assert given["GIVEN"] == "yes"
+    assert given["LANG"] == "C.UTF-8"
+    assert given["PATH"] == os.environ["PATH"]
+    assert "SOME_API_KEY" not in given
+
+
+async def test_nothing_that_a_server_started_is_left_when_its_toolset_is() -> None:
+    tools = McpToolset([plain()])
+    async with Toolbox([tools], autonomy="full") as box:
+        pids = json.loads((await box.call("plain__do", {"what": "children"})).text)
+        assert [runs(pid) for pid in pids] == [True] * 3
+        assert tools.servers()[0].pid == pids[0]
+        started = time.monotonic()
+    assert time.monotonic() - started < 5
+    assert [runs(pid) for pid in pids] == [False] * 3
+
+
+async def test_nothing_is_left_of_a_server_that_crashed() -> None:
+    tools = McpToolset([plain()])
+    async with Toolbox([tools], autonomy="full") as box:
+        pids = json.loads((await box.call("plain__do", {"what": "children"})).text)
+        lost = await box.call("plain__do", {"what": "exit"})
+        assert lost.code is ErrorCode.OUTCOME_UNKNOWN
+        [status] = tools.servers()
+        assert status.state is ServerState.FAILED
+        assert "exit code 7" in status.problem
+        assert "its stderr ends with:\nready" in status.problem
+        assert [runs(pid) for pid in pids] == [False] * 3
+        again = json.loads((await box.call("plain__do", {"what": "children"})).text)
+        assert again[0] != pids[0]
+    assert [runs(pid) for pid in again] == [False] * 3
+
+
+async def test_a_cancelled_program_leaves_no_server(tmp_path: Path) -> None:
+    """The event loop ends while the toolset is entered, as with a person's Ctrl-C."""
+    pids: list[int] = []
+    tools = McpToolset([plain()])
+
+    def main() -> None:
+        async def work() -> None:
+            box = Toolbox([tools], autonomy="full")
+            await box.__aenter__()
+            pids.extend(json.loads((await box.call("plain__do", {"what": "children"})).text))
+
+        asyncio.run(work())
+
+    await asyncio.to_thread(main)
+    assert [runs(pid) for pid in pids] == [False] * 3
+
+
+async def test_stray_lines_are_one_quiet_warning() -> None:
+    tools = McpToolset([plain()])
+    async with Toolbox([tools], autonomy="full") as box:
+        for _ in range(3):
+            assert (await box.call("plain__do", {"what": "chat"})).text == "chatted"
+        [status] = tools.servers()
+        assert status.state is ServerState.STARTED
+        [warning] = status.warnings
+        assert r"Listening on port 80\\x1b[2J" in warning
+
+
+async def test_a_long_answer_is_read_and_one_that_is_too_long_costs_one_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools = McpToolset([plain()])
+    async with Toolbox([tools], autonomy="full", max_output=MaxOutput(10_000_000)) as box:
+        connection = await tools.server("plain").connected()
+        answer = await connection.call_tool("do", {"what": "large", "size": 20_000_000})
+        assert len(answer["content"][0]["text"]) == 20_000_000
+        monkeypatch.setattr(stdio_module, "MAX_MESSAGE", 1_000_000)
+        lost = await box.call("plain__do", {"what": "large", "size": 2_000_000})
+        assert lost.code is ErrorCode.OUTCOME_UNKNOWN
+        assert (await box.call("plain__do", {"what": "large", "size": 3})).text == "xxx"
+        assert "more than" in tools.servers()[0].warnings[0]

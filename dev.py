@@ -4,7 +4,8 @@
     python3 dev.py demo     set up, and watch an agent mend a project (no key, no network once set up)
     python3 dev.py test     set up, and run the tests (minutes; on two cores, if there are two)
     python3 dev.py slow     set up, and run the second step of the tests: load, how costs grow, escapes, docs
-    python3 dev.py nightly  set up, and run all tests, with many new examples for every property
+    python3 dev.py nightly  set up, and run all tests, with many new examples for every property, and those with PyTorch
+    python3 dev.py torch    set up a second environment with PyTorch (1.2 GB), and hold a tiny model to constraints
     python3 dev.py soak     set up, and put a toolbox under load for an hour, or for as many seconds as you say
     python3 dev.py check    set up, and check format, lint and types
     python3 dev.py conformance  set up, and run MCP's own conformance suite on our server and our client
@@ -88,7 +89,22 @@ def slow(python: str, rest: list[str]) -> None:
 
 
 def nightly(python: str, rest: list[str]) -> None:
+    torch(python, [])
     pytest(python, "slow or not slow", ["--hypothesis-profile=nightly", *rest])
+
+
+def torch(python: str, rest: list[str]) -> None:
+    """PyTorch is too large for the lock file: it has an environment of its own, with what else the tests need there."""
+    venv = ROOT / ".venv-torch"
+    if not (venv / "installed").is_file():
+        run([sys.executable, "-m", "venv", "--clear", str(venv)])
+        pip = [python_of(venv), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        run([*pip, "torch==2.13.0"])
+        run([*pip, "transformers>=5,<6", "--editable", f"{ROOT}[guided]"])
+        run([*pip, "--no-deps", "xgrammar>=0.2.8,<0.3", "apache-tvm-ffi"])  # its triton is for GPUs
+        (venv / "installed").touch()
+    os.environ["TOOLCRIB_TEST_TORCH"] = str(venv)
+    run([python, "-m", "pytest", "tests/test_guided_torch.py", *rest])
 
 
 def soak(python: str, rest: list[str]) -> None:
@@ -136,7 +152,9 @@ def lock(python: str, rest: list[str]) -> None:
     run([*uv, *extras, "pyproject.toml", "--no-emit-package", "toolcrib", "-o", str(LOCK)])
 
 
-JOBS = {job.__name__: job for job in (demo, test, slow, nightly, soak, check, conformance, ci, bench, lock)}
+JOBS = {
+    job.__name__: job for job in (demo, test, slow, nightly, torch, soak, check, conformance, ci, bench, lock)
+}
 
 
 def main() -> None:

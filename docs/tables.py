@@ -416,11 +416,52 @@ def tool_pages() -> dict[str, dict[str, Callable[[], str]]]:
     return pages
 
 
+def guarantee_table() -> str:
+    """What each server guarantees for each kind of constraint, and what it does not hold to in a JSON Schema."""
+    from toolcrib.guided import Choice, Grammar, Lowered, Regex, lower
+    from toolcrib.guided.answer_dialects import ANSWER_DIALECTS
+    from toolcrib.guided.targets import TARGETS
+
+    plain = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    plain["additionalProperties"] = False
+    head = ["target", "server", "JSON Schema", "choice", "regular expression", "grammar", "tags"]
+    rows: list[list[str]] = []
+
+    def said(low: Lowered) -> str:
+        ways = {"native": "", "text": "", "JSON mode": ""}
+        as_json = ", as JSON" if low.schema is not None and low.wrapped else ""
+        return f"{low.guarantee}{ways.get(low.rung, f' ({low.rung})')}{as_json}"
+
+    for name, row in TARGETS.items():
+        cells = [lower(kind, name) for kind in (Choice("a", "b"), Regex("[a-z]+"), Grammar('root ::= "a"'))]
+        tags = "no" if row.tags is None else "yes" if row.promises else "sent"
+        rows.append([f"`{name}`", row.title, said(lower(plain, name)), *map(said, cells), tags])
+    first = table(head, rows)
+    head = ["target", "keywords that it is sent", "sent, but not promised", "below it"]
+    rows = []
+    for name, row in TARGETS.items():
+        best = next((rung for rung in row.rungs if rung.dialect), None)
+        keywords = None if best is None else ANSWER_DIALECTS[best.dialect].keywords
+        if best is None or keywords is None:
+            continue
+        listed = sorted(word for word in keywords if not word.startswith("$") and word != "description")
+        reasons = dict.fromkeys(weak.why for weak in best.weak)
+        weak = [
+            f"{' '.join(code(row.keyword) for row in best.weak if row.why == why)}: {why}" for why in reasons
+        ]
+        below = list(dict.fromkeys(rung.name for rung in row.rungs[1:]))
+        rows.append(
+            [f"`{name}`", " ".join(map(code, listed)), "; ".join(weak) or "none", ", ".join([*below, "text"])]
+        )
+    return f"{first}\n\n{table(head, rows)}"
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     **tool_pages(),
     "agent.md": {"agent options": lambda: option_table(Agent), "run options": run_option_table},
     "api.md": {"api": api_table},
     "define-tools.md": {"hooks": hook_table, "facts": fact_table},
+    "guided.md": {"guarantees": guarantee_table},
     "models.md": {"features": feature_table, "providers": provider_table},
     "policy.md": {"rule keys": rule_key_table, "question": lambda: field_table(Question)},
     "run-calls.md": {"toolbox options": lambda: option_table(Toolbox)},

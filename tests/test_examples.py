@@ -37,6 +37,11 @@ SHOWN = {
         "out of stock; of saws there are 3.\n[answered]",
         "To call a tool, write exactly:\n<tool_call>",
     ],
+    "local_decoder.py": [
+        'a schema (enforced): {"subject":"',
+        "a choice (enforced): re",
+        "a grammar (enforced): SELECT ",
+    ],
     "delegating_manager.py": [
         "[waiting] write_report {'name': '2023.txt', 'text': 'All went well.'}",
         "[waiting] delete_report {'name': '2021.txt'}: it can destroy something",

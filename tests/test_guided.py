@@ -18,6 +18,7 @@ from toolcrib.guided import (
     Lowered,
     Regex,
     Unusable,
+    bias_choice,
     lower,
     rungs_of,
 )
@@ -82,6 +83,22 @@ TEXTS = [
     ("local", Grammar(TREE), {"lark": 'start: "(" start ")" | "x"\n'}, "enforced"),
     ("tgi", Grammar(TREE), {}, "prompted"),
     ("text", Regex("a+"), {}, "prompted"),
+    (
+        "gemini",
+        Regex("a+"),
+        {
+            "generationConfig": {
+                "responseMimeType": "application/json",
+                "responseJsonSchema": {
+                    "type": "object",
+                    "properties": {"value": {"type": "string", "description": "Matches ^(a+)$."}},
+                    "required": ["value"],
+                    "additionalProperties": False,
+                },
+            }
+        },
+        "JSON only",
+    ),
     ("ollama", Choice("a", "b"), {"format": {"type": "string", "enum": ["a", "b"]}}, "enforced"),
     ("chat-json", Choice("a", "b"), {"response_format": {"type": "json_object"}}, "JSON only"),
 ]
@@ -132,6 +149,39 @@ def test_nothing_claims_more_than_the_server_promises() -> None:
     assert guarantees["chat-json"].guarantee == "JSON only"
 
 
+# target, schema of the field `v`, keywords that are lost, pattern that is sent
+WEAK: list[tuple[str, dict[str, Any], list[str], str | None]] = [
+    ("llamacpp", {"type": "integer", "minimum": 1}, [], None),
+    ("llamacpp", {"type": "number", "minimum": 1}, ["minimum"], None),
+    ("ollama", {"type": "string", "pattern": r"^\d+$"}, [], "^([0-9]+)$"),
+    ("llamacpp", {"type": "string", "pattern": r"\d+"}, ["pattern"], None),
+    ("llamacpp", {"type": "string", "pattern": "^.+$"}, ["pattern"], None),
+    ("vllm", {"type": "string", "pattern": "^[a-c]{2}$"}, [], "^([a-c]{2})$"),
+    ("vllm", {"type": "string", "pattern": "^a|b$"}, ["pattern"], "^a|b$"),
+    ("vllm", {"type": "string", "pattern": r"^[^\d]$"}, ["pattern"], "^([^0-9])$"),
+    ("vllm", {"type": "string", "pattern": r"^a(?=b)$"}, ["pattern"], None),
+    ("vllm", {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, ["uniqueItems"], None),
+    ("mistral", {"type": "integer", "minimum": 1}, ["minimum"], None),
+    ("anthropic", {"enum": ["A", "b"]}, ["enum"], None),
+    ("anthropic", {"enum": ["1", "2"]}, [], None),
+    ("openai.chat", {"type": "string", "pattern": r"\bword"}, ["pattern"], None),
+    ("local", {"type": "string", "pattern": "b.+"}, [], "b.+"),
+    ("local", {"type": "array", "uniqueItems": True, "items": {}}, ["uniqueItems"], None),
+]
+
+
+@each(("target", "field", "lost", "pattern"), WEAK)
+def test_keywords_that_a_server_does_not_hold_to_are_losses(
+    target: str, field: dict[str, Any], lost: list[str], pattern: str | None
+) -> None:
+    schema = {"type": "object", "properties": {"v": field}, "required": ["v"], "additionalProperties": False}
+    low = lower(schema, target)
+    assert [loss.keyword for loss in low.losses] == lost
+    assert all(loss.path.startswith("/properties/v") for loss in low.losses)
+    assert low.guarantee == ("enforced in part" if lost else "enforced")
+    assert low.schema is not None and low.schema["properties"]["v"].get("pattern") == pattern
+
+
 def test_the_ladder_goes_down_when_lowering_and_after_a_refusal() -> None:
     low: Lowered | None = lower(MAP, "openai.chat")
     assert low is not None and low.rung == "forced tool" and low.guarantee == "prompted"
@@ -179,6 +229,15 @@ def test_an_answer_is_unwrapped_and_repaired(constraint: Any, target: str, answe
     assert lower(constraint, target).parse(answer).value == value
 
 
+def test_the_fields_go_into_a_body_object_by_object() -> None:
+    body = {"generationConfig": {"temperature": 0}, "tools": [{"a": 1}]}
+    whole = lower(POINT, "gemini").into(body)
+    assert whole["generationConfig"]["temperature"] == 0 and whole["tools"] == [{"a": 1}]
+    assert whole["generationConfig"]["responseJsonSchema"] == POINT
+    assert [*lower(POINT, "gemini", rung="strict tool").into(body)["tools"][1]] == ["functionDeclarations"]
+    assert body == {"generationConfig": {"temperature": 0}, "tools": [{"a": 1}]}
+
+
 def test_an_answer_comes_as_a_call_where_a_tool_is_forced() -> None:
     low = lower(MAP, "openai.chat")
     message = Message.assistant("Here it is.", ToolCall(low.tool, '{"a": 1}'))
@@ -218,6 +277,18 @@ def test_every_rung_of_every_server_ends_at_text(target: str) -> None:
         rungs = rungs_of(constraint, target)
         assert rungs[-1].rung == "text" and rungs[-1].fields == {}
         assert all(low.prompt for low in rungs if low.guarantee in ("prompted", "JSON only") and not low.tool)
+
+
+def test_a_bias_is_no_guarantee_and_needs_first_tokens_that_differ() -> None:
+    low = bias_choice(Choice("yes", "no"), "vllm", lambda text: [*text.encode()])
+    assert low.fields == {"logit_bias": {"121": 100, "110": 100}, "max_tokens": 1}
+    assert (low.guarantee, low.rung) == ("biased", "bias")
+    assert [low.parse(text).value for text in ("y", "no", " n")] == ["yes", "no", "no"]
+    assert low.validate(low.parse("maybe").value)
+    with pytest.raises(ValueError, match="begin with the same token"):
+        bias_choice(Choice("yes", "yet"), "vllm", lambda text: [*text.encode()])
+    with pytest.raises(ValueError, match="takes no logit_bias"):
+        bias_choice(Choice("yes", "no"), "anthropic", lambda text: [*text.encode()])
 
 
 def test_the_target_of_a_format_at_a_provider() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from toolcrib.guided.bias import bias_choice
     from toolcrib.guided.constraints import Choice, Constraint, Grammar, Regex, Tag, Tags, ToolCalls
     from toolcrib.guided.json_schema import JsonSchema
     from toolcrib.guided.lower import lower, rungs_of
@@ -35,6 +36,7 @@ __all__ = [
     "Tags",
     "ToolCalls",
     "Unusable",
+    "bias_choice",
     "lower",
     "rungs_of",
     "target_named",
@@ -43,6 +45,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "bias": ("bias_choice",),
         "constraints": ("Choice", "Constraint", "Grammar", "Regex", "Tag", "Tags", "ToolCalls"),
         "json_schema": ("JsonSchema",),
         "lower": ("lower", "rungs_of"),

@@ -15,10 +15,11 @@ from toolcrib.guided.constraints import Choice, Grammar, Regex, Tags, ToolCalls
 from toolcrib.guided.grammar_tree import Either, Exact, Node, left_recursive
 from toolcrib.guided.json_schema import JsonSchema
 from toolcrib.guided.lowered import Guarantee, Lowered, RungName
+from toolcrib.guided.patterns import portable_patterns
 from toolcrib.guided.prompts import prompt_for
-from toolcrib.guided.roots import needs_wrapper, unwrapped_path, wrapped
-from toolcrib.guided.targets import PATTERN, Rung, ServerTarget, target_named
-from toolcrib.guided.weak import weak_places
+from toolcrib.guided.roots import FIELD, needs_wrapper, unwrapped_path, wrapped
+from toolcrib.guided.targets import Rung, ServerTarget, target_named
+from toolcrib.guided.weak import PATTERNS, weak_places
 from toolcrib.guided.wire import SentSchema
 from toolcrib.schema.canonical import Loss
 from toolcrib.schema.lower import lower_schema
@@ -133,8 +134,12 @@ def _on_rung(constraint: Any, schema: JsonSchema, target: ServerTarget, rung: Ru
         return f"{rung.name}: {_place(narrowing[0].path, wrap)}: {narrowing[0].detail}"
     if rung.limits is not None and (too_much := rung.limits(sent)):
         return f"{rung.name}: {too_much}"
+    if rung.portable:
+        sent, left_out = portable_patterns(sent, drop=rung.drop_patterns)
+        losses += left_out
     losses += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, rung.weak)]
-    losses = [replace(loss, path=unwrapped_path(loss.path)) for loss in losses] if wrap else losses
+    if wrap:  # what the object around the value may hold besides does not matter
+        losses = [replace(loss, path=unwrapped_path(loss.path)) for loss in losses if loss.path]
     held = [loss for loss in losses if loss.keyword not in NO_CONSTRAINTS]
     guarantee: Guarantee = rung.guarantee
     if guarantee == "enforced" and held:
@@ -176,7 +181,19 @@ def _text_rungs(constraint: Choice | Regex | Grammar, target: ServerTarget) -> l
         schema: dict[str, Any] = {"type": "string", "enum": [*constraint.options]}
     else:
         schema = {"type": "string", "pattern": f"^({_portable(constraint)})$"}
-    return [*found, *_schema_rungs(constraint, JsonSchema(schema), target)]
+    rungs = _schema_rungs(constraint, JsonSchema(schema), target)
+    return [*found, *(low if isinstance(low, str) else _as_text(low, schema) for low in rungs)]
+
+
+def _as_text(low: Lowered, schema: dict[str, Any]) -> Lowered:
+    """A text as a schema of one field; only JSON is promised where the keyword that says which text is not sent."""
+    sent: Any = low.schema
+    if sent is not None and low.wrapped:
+        sent = sent["properties"][FIELD]
+    if sent is None or any(word in sent for word in ("enum", "pattern")):
+        return low
+    guarantee: Guarantee = "JSON only" if low.guarantee.startswith("enforced") else low.guarantee
+    return replace(low, guarantee=guarantee, prompt=prompt_for(low.constraint, JsonSchema(schema)))
 
 
 def _native_text(constraint: Choice | Regex | Grammar, target: ServerTarget) -> Lowered | str | None:
@@ -265,7 +282,7 @@ def _tag_rungs(constraint: Tags, target: ServerTarget) -> list[Lowered | str]:
         return []
     tags: list[tuple[str, dict[str, Any], str]] = []
     losses: list[Loss] = []
-    weak = PATTERN if target.tag_dialect == "xgrammar" else {}
+    weak = PATTERNS if target.tag_dialect == "xgrammar" else ()
     for number, tag in enumerate(constraint.tags):
         sent, lost = lower_schema(tag.schema, ANSWER_DIALECTS[target.tag_dialect], object_root=False)
         lost += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, weak)]

@@ -6,7 +6,7 @@ A row says where it was last checked. A server that moves is a change of its row
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,18 +14,18 @@ from typing import Any, Final
 from toolcrib.guided import wire
 from toolcrib.guided.limits import anthropic_limits, openai_limits
 from toolcrib.guided.lowered import Guarantee, RungName
+from toolcrib.guided.weak import CAPITALS, INTEGERS, PATTERNS, UNDOCUMENTED, Weak
 
 __all__ = ["TARGETS", "Rung", "ServerTarget", "target_for", "target_named"]
-
-NOTHING: Final = MappingProxyType[str, str]({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
     """One way in which a server is sent a schema.
 
-    `dialect` is a row of `ANSWER_DIALECTS`, "" where no schema is sent; `any_root` says that the root may be any
-    schema. `weak` are keywords that are sent, with why they are not promised. `limits` says what of a schema is
+    `dialect` is a row of `ANSWER_DIALECTS`, "" where no schema is sent; `any_root` says that the root may be anything.
+    `weak` are keywords that are sent, with why they are not promised; `portable` writes patterns as every engine
+    reads them, and `drop_patterns` leaves out the others. `limits` says what of a schema is
     too much, "" for nothing. `must_not_narrow` refuses a schema of which the dialect would allow fewer values.
     """
 
@@ -34,7 +34,9 @@ class Rung:
     guarantee: Guarantee = "enforced"
     dialect: str = ""
     any_root: bool = False
-    weak: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    weak: tuple[Weak, ...] = ()
+    portable: bool = False
+    drop_patterns: bool = False
     limits: Callable[[Mapping[str, Any]], str] | None = None
     must_not_narrow: bool = True
     not_with: tuple[str, ...] = ()
@@ -66,26 +68,6 @@ class ServerTarget:
     promises: bool = True
 
 
-CAPITALS: Final = MappingProxyType({"enum": "capital letters of a text may differ"})
-UNDOCUMENTED: Final = MappingProxyType(
-    dict.fromkeys(
-        (
-            "pattern",
-            "format",
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "multipleOf",
-            "minItems",
-            "maxItems",
-        ),
-        "sent, but the server does not say that it holds to it",
-    )
-)
-PATTERN: Final = MappingProxyType({"pattern": "the whole text must match, not a part of it"})
-
-
 def _schema(write: Callable[[wire.SentSchema], dict[str, Any]], dialect: str, **more: Any) -> Rung:
     return Rung(name="native", write=write, dialect=dialect, **more)
 
@@ -102,7 +84,13 @@ def _json(write: Callable[[], dict[str, Any]], **more: Any) -> Rung:
 
 _OPENAI: Final = partial(Rung, dialect="openai-strict", limits=openai_limits)
 _CLAUDE: Final = partial(Rung, dialect="anthropic-strict", limits=anthropic_limits, weak=CAPITALS)
-_XGRAMMAR: Final[Mapping[str, Any]] = {"any_root": True, "weak": PATTERN}
+_LLAMACPP: Final[Mapping[str, Any]] = {
+    "any_root": True,
+    "weak": INTEGERS,
+    "portable": True,
+    "drop_patterns": True,
+}
+_XGRAMMAR: Final[Mapping[str, Any]] = {"any_root": True, "weak": PATTERNS, "portable": True}
 
 _ROWS: Final = (
     ServerTarget(
@@ -185,7 +173,7 @@ _ROWS: Final = (
         title="Ollama",
         source="ollama-python 0.6 (`format`); it hands the schema to llama.cpp",
         rungs=(
-            _schema(wire.ollama_schema, "llamacpp", any_root=True),
+            _schema(wire.ollama_schema, "llamacpp", **_LLAMACPP),
             _json(wire.ollama_json),
         ),
     ),
@@ -234,7 +222,7 @@ _ROWS: Final = (
         title="llama.cpp server",
         source="llama.cpp tools/server/README.md, common/json-schema-to-grammar.cpp",
         rungs=(
-            _schema(wire.chat_schema_plain, "llamacpp", any_root=True),
+            _schema(wire.chat_schema_plain, "llamacpp", **_LLAMACPP),
             _json(wire.chat_json),
         ),
         grammar=wire.llamacpp_grammar,
@@ -246,7 +234,11 @@ _ROWS: Final = (
         name="tgi",
         title="Text Generation Inference",
         source="text-generation-inference router (GrammarType); maintenance only since 2026-01",
-        rungs=(_schema(wire.tgi_schema, "outlines", any_root=True, weak=PATTERN, not_with=("tools",)),),
+        rungs=(
+            _schema(
+                wire.tgi_schema, "outlines", any_root=True, weak=PATTERNS, portable=True, not_with=("tools",)
+            ),
+        ),
         regex=wire.tgi_regex,
         texts_not_with=("tools",),
     ),
@@ -265,7 +257,7 @@ _ROWS: Final = (
         name="lmstudio",
         title="LM Studio",
         source="lmstudio.ai/docs, structured output: llama.cpp for GGUF, outlines for MLX",
-        rungs=(_schema(wire.chat_schema, "outlines", any_root=True, weak=PATTERN),),
+        rungs=(_schema(wire.chat_schema, "outlines", any_root=True, weak=PATTERNS, portable=True),),
     ),
     ServerTarget(
         name="chat",

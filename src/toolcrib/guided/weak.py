@@ -2,25 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
+from toolcrib.guided.patterns import is_plain
 from toolcrib.json_text.values import escape
-from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES
+from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of
 
-__all__ = ["weak_places"]
+__all__ = ["Weak", "weak_places"]
+
+Node = Mapping[str, Any]
 
 
-def weak_places(schema: Mapping[str, Any], weak: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+@dataclass(frozen=True, slots=True)
+class Weak:
+    """A keyword that is sent and not promised: why, and for which nodes."""
+
+    keyword: str
+    why: str
+    where: Callable[[Node], bool] = lambda node: True
+
+
+def _has_capitals(node: Node) -> bool:
+    return any(isinstance(value, str) and value.lower() != value.upper() for value in node["enum"])
+
+
+def _is_no_plain_pattern(node: Node) -> bool:
+    return not is_plain(node["pattern"])
+
+
+def _is_no_integer(node: Node) -> bool:
+    return types_of(node) != ["integer"]
+
+
+CAPITALS: Final = (Weak("enum", "capital letters of a text may differ", _has_capitals),)
+PATTERNS: Final = (
+    Weak(
+        "pattern",
+        "engines match the whole text, and may write characters that JSON must escape",
+        _is_no_plain_pattern,
+    ),
+)
+INTEGERS: Final = tuple(
+    Weak(word, "held to for integers alone", _is_no_integer) for word in ("minimum", "maximum")
+)
+UNDOCUMENTED: Final = tuple(
+    Weak(word, "sent, but the server does not say that it holds to it")
+    for word in (
+        *("pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("multipleOf", "minItems", "maxItems"),
+    )
+)
+
+
+def weak_places(schema: Node, weak: tuple[Weak, ...]) -> Iterator[tuple[str, str, str]]:
     """Each place of such a keyword: JSON pointer, keyword, and why it is not promised."""
     waiting: list[tuple[str, Any]] = [("", schema)] if weak else []
     while waiting:
         path, node = waiting.pop(0)
         if not isinstance(node, Mapping):
             continue
+        for row in weak:
+            if row.keyword in node and row.where(node):
+                yield path, row.keyword, row.why
         for word, value in node.items():
-            if word in weak and _matters(word, value):
-                yield path, word, weak[word]
             kind = NAMED if word == "$defs" else KINDS.get(word)
             if kind == NODE:
                 waiting.append((f"{path}/{word}", value))
@@ -28,12 +74,3 @@ def weak_places(schema: Mapping[str, Any], weak: Mapping[str, str]) -> Iterator[
                 waiting += [(f"{path}/{word}/{number}", item) for number, item in enumerate(value)]
             elif kind == NAMED:
                 waiting += [(f"{path}/{word}/{escape(name)}", item) for name, item in value.items()]
-
-
-def _matters(word: str, value: Any) -> bool:
-    """Whether the keyword can go wrong here: texts without letters have no capitals, an anchored pattern is whole."""
-    if word == "enum":
-        return any(isinstance(item, str) and item.lower() != item.upper() for item in value)
-    if word == "pattern":
-        return not (isinstance(value, str) and value.startswith("^") and value.endswith("$"))
-    return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from toolcrib.guided.local.vocabulary import Vocabulary
 __all__ = ["XgrammarEngine"]
 
 LIMIT: Final = 300  # characters of an engine's words that a person is shown
+SURROGATE: Final = re.compile(b"\xed[\xa0-\xbf]")
+HALF: Final = re.compile(b"[\xa0-\xbf]")
 MOST_SPACE: Final = 8  # characters between two parts of JSON
 MISSING: Final = "this backend needs xgrammar, which brings PyTorch: pip install xgrammar"
 
@@ -36,6 +39,10 @@ class XgrammarEngine:
         self.vocabulary_size = vocabulary.size
         self.ends = vocabulary.ends
         self._vocabulary = vocabulary
+        # xgrammar lets halves of surrogate pairs into strings, which are no UTF-8: 0xED, then a byte from 0xA0.
+        self._clean = _bits(not SURROGATE.search(token) for token in tokens)
+        self._after_ed = _bits(not HALF.match(token) for token in tokens)
+        self._end_in_ed = frozenset(number for number, token in enumerate(tokens) if token.endswith(b"\xed"))
         self._compiler: Any = self._xgr.GrammarCompiler(info)
         self._options: dict[str, Any] = (
             {"any_whitespace": False, "separators": (",", ":")}
@@ -64,11 +71,21 @@ class XgrammarEngine:
         """A matcher of xgrammar that leaves the end of an answer to the session."""
         return self._xgr.GrammarMatcher(compiled)
 
-    def mask_of(self, matcher: Any) -> bytes:
+    def mask_of(self, matcher: Any, last: int) -> bytes:
+        """The mask of a matcher whose last token is `last`, -1 before the first."""
         bitmask = self._xgr.allocate_token_bitmask(1, self.vocabulary_size)
         matcher.fill_next_token_bitmask(bitmask)
         held: bytes = bitmask.numpy().tobytes()
-        return held
+        allowed = int.from_bytes(held, "little") & self._clean
+        if last in self._end_in_ed:
+            allowed &= self._after_ed
+        return allowed.to_bytes(len(held), "little")
+
+    def may_follow(self, token: int, last: int) -> bool:
+        """Whether a token makes no half of a surrogate pair after another."""
+        return bool(self._clean >> token & 1) and (
+            last not in self._end_in_ed or bool(self._after_ed >> token & 1)
+        )
 
     def split(self, text: str) -> list[int]:
         return self._vocabulary.split(text.encode())
@@ -84,15 +101,23 @@ class _Compiled:
 
 
 class _Matcher:
-    def __init__(self, matcher: Any, engine: XgrammarEngine) -> None:
+    def __init__(self, matcher: Any, engine: XgrammarEngine, written: list[int] | None = None) -> None:
         self._matcher = matcher
         self._engine = engine
+        self._written = written or []
+
+    @property
+    def _last(self) -> int:
+        return self._written[-1] if self._written else -1
 
     def mask(self) -> bytes:
-        return self._engine.mask_of(self._matcher)
+        return self._engine.mask_of(self._matcher, self._last)
 
     def accept(self, token: int) -> bool:
-        return bool(self._matcher.accept_token(token))
+        taken = self._engine.may_follow(token, self._last) and bool(self._matcher.accept_token(token))
+        if taken:
+            self._written.append(token)
+        return taken
 
     def forced(self) -> list[int]:
         return self._engine.split(self._matcher.find_jump_forward_string())
@@ -114,6 +139,12 @@ class _Matcher:
             self._matcher.rollback(count)
         except Exception:
             raise GuideError(f"xgrammar cannot take back {count} tokens") from None
+        del self._written[len(self._written) - count :]
 
     def fork(self) -> _Matcher:
-        return _Matcher(self._matcher.fork(), self._engine)
+        return _Matcher(self._matcher.fork(), self._engine, [*self._written])
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    """A bit for each flag, the first one the lowest."""
+    return int("".join("01"[flag] for flag in flags)[::-1], 2)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from toolcrib.mcp.client.requests import ServerRequests
+    from toolcrib.mcp.client.sampling import Sampling
     from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
     from toolcrib.mcp.client.toolset import McpToolset
     from toolcrib.mcp.config import McpServer
@@ -27,7 +29,9 @@ __all__ = [
     "McpServer",
     "McpToolset",
     "MissingValue",
+    "Sampling",
     "ServerHandle",
+    "ServerRequests",
     "ServerState",
     "ServerStatus",
     "answer_to",
@@ -42,6 +46,8 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "client.requests": ("ServerRequests",),
+        "client.sampling": ("Sampling",),
         "client.server": ("ServerHandle", "ServerState", "ServerStatus"),
         "client.toolset": ("McpToolset",),
         "config": ("McpServer",),

@@ -19,7 +19,8 @@ may run twice is left at a question, and sent anew when the answer is there. Any
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Text
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.mcp.client.seams import CalledTool, RemoteServer
 
-__all__ = ["call_remote"]
+__all__ = ["ask_remote", "call_remote", "with_remarks"]
 
 MAX_ROUNDS = 10  # answers that want input, of one call
 STATE_ONLY = 0.05  # seconds before a server that wants nothing but another call is called again; then doubled
@@ -53,16 +54,66 @@ async def call_remote(
     ctx: Context[Any], server: RemoteServer, definition: CalledTool, arguments: Mapping[str, Any]
 ) -> ToolResult:
     """Call a tool of a server. Always gives a result, except that it is cancelled with its task, or is suspended."""
+
+    async def send(call: RunningCall, requests: ServerRequests, given: Given) -> Any:
+        connection, headers = await call.reached()
+        return await connection.call_tool(
+            definition.name,
+            arguments,
+            meta=_meta(requests, modern=connection.modern),
+            headers=headers,
+            on_progress=call.progress,
+            input_responses=given.responses,
+            request_state=given.state,
+        )
+
+    answer = await answer_of(ctx, server, send)
+    if isinstance(answer, ToolResult):
+        return answer
+    data, remarks = answer
+    return with_remarks(_result(ctx, definition, data), remarks)
+
+
+async def ask_remote(
+    ctx: Context[Any], server: RemoteServer, method: str, params: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]] | ToolResult:
+    """Send another request than a call of a tool. Gives what `answer_of` gives."""
+
+    async def send(call: RunningCall, requests: ServerRequests, given: Given) -> Any:
+        connection, headers = await call.reached()
+        more: dict[str, Any] = {"inputResponses": given.responses, "requestState": given.state}
+        wanted = {key: value for key, value in more.items() if value is not None}
+        return await connection.request(method, {**params, **wanted}, headers=headers)
+
+    return await answer_of(ctx, server, send)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a request carries of the answers before it: the responses to what the server wanted, and its state."""
+
+    responses: dict[str, Any] | None = None
+    state: str | None = None
+
+
+Send = Callable[[RunningCall, ServerRequests, Given], Awaitable[Any]]
+"""Sends the request of a call, and gives its result."""
+
+
+async def answer_of(
+    ctx: Context[Any], server: RemoteServer, send: Send
+) -> tuple[dict[str, Any], list[str]] | ToolResult:
+    """The result of a request at the end, as JSON data, and remarks for the model beside it; or how it failed."""
     name = server.config.name
     call = RunningCall(ctx, server)
-    given = server.requests
-    requests = given if isinstance(given, ServerRequests) else ServerRequests(name)
+    wanted = server.requests
+    requests = wanted if isinstance(wanted, ServerRequests) else ServerRequests(name)
     twice = _may_run_twice(ctx)
     try:
         with call.paused():  # starting a server has a time of its own
             await call.reached()
         with requests.serving(call):
-            data = await call.outcome(_conversation(call, requests, definition, arguments))
+            data: dict[str, Any] = await call.outcome(_conversation(call, requests, send))
     except TimedOut as problem:
         call.suspect()
         words = f"gave no result within {problem.seconds:.0f} seconds, and was told to stop"
@@ -78,16 +129,11 @@ async def call_remote(
     except CannotAsk as refusal:
         result = _failed(name, f"could not go on, because {refusal}", unknown=False)
         return _with_remarks(result, call)
-    return _with_remarks(_result(ctx, definition, data), call)
+    return data, call.remarks
 
 
-async def _conversation(
-    call: RunningCall,
-    requests: ServerRequests,
-    definition: CalledTool,
-    arguments: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The data of the `CallToolResult` at the end, with all that the server wants before it."""
+async def _conversation(call: RunningCall, requests: ServerRequests, send: Send) -> dict[str, Any]:
+    """The data of the result at the end, with all that the server wants before it."""
     from mcp import MCPError
 
     state = call.saved()
@@ -97,31 +143,20 @@ async def _conversation(
     wanted: Mapping[str, Any] | None = None
     if state is not None and state["kind"] == "input":
         rounds, wanted = state["round"], state["wanted"]
-    responses: dict[str, Any] | None = None
-    request_state: str | None = None
+    given = Given()
     again = False
     while True:
         if wanted is not None:
-            asked, request_state = wanted.get("inputRequests"), wanted.get("requestState")
+            asked, responses = wanted.get("inputRequests"), None
             if isinstance(asked, Mapping) and asked:
                 call.save({"kind": "input", "round": rounds, "wanted": dict(wanted)})
                 responses = await requests.responses(call, asked)
             else:
-                responses = None
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
-            wanted = None
+            given, wanted = Given(responses, wanted.get("requestState")), None
         try:
-            connection, headers = await call.reached()
-            raw = await connection.call_tool(
-                definition.name,
-                arguments,
-                meta=_meta(requests, modern=connection.modern),
-                headers=headers,
-                on_progress=call.progress,
-                input_responses=responses,
-                request_state=request_state,
-            )
+            data = as_wire(await send(call, requests, given))
         except MCPError as problem:
             addresses = _addresses(problem)
             rounds += 1
@@ -137,7 +172,6 @@ async def _conversation(
                 raise
             again = True  # nothing was sent: a process or a session has ended since it was used last
             continue
-        data = as_wire(raw)
         kind = data.get("resultType", "complete")
         if kind == "task":
             return await task_result(call, requests, data, None)
@@ -223,7 +257,11 @@ def _words_of(problem: Any) -> str:
 
 
 def _with_remarks(result: ToolResult, call: RunningCall) -> ToolResult:
+    return with_remarks(result, call.remarks)
+
+
+def with_remarks(result: ToolResult, remarks: list[str]) -> ToolResult:
     """The result with what the model should know beside it: what was refused to the server, and why."""
-    if call.remarks:
-        result.parts = (*result.parts, *(Text(f"[{remark}.]") for remark in dict.fromkeys(call.remarks)))
+    if remarks:
+        result.parts = (*result.parts, *(Text(f"[{remark}.]") for remark in dict.fromkeys(remarks)))
     return result

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.events import Event, ServerChanged
 from toolcrib.mcp.client.connection import Link
@@ -22,6 +22,11 @@ from toolcrib.mcp.config import McpServer
 from toolcrib.mcp.expansion import Expansion
 from toolcrib.mcp.names import may_belong, shown_names
 from toolcrib.toolset import ToolLike
+
+if TYPE_CHECKING:
+    from toolcrib.mcp.client.resources import App
+    from toolcrib.mcp.client.sampling import Sampling
+    from toolcrib.models.model import Model
 
 __all__ = ["McpToolset"]
 
@@ -41,8 +46,14 @@ class McpToolset:
         cache: The folder in which the lists of tools are kept, or None to keep none.
         start: "lazy", or "background": all are started when the toolset is entered, and again after a crash.
         wait: Seconds that the first list waits for servers of which no tools are known. They go on starting after that.
-        requests: Makes the object that answers what a server asks of us, one for each server; without it a
-            `ServerRequests(name)`, which lets servers ask the person, and nothing else.
+        elicitation: Whether servers may put questions to the person.
+        sampling: A model that servers may ask, or a `Sampling` with limits; None where they may not.
+        roots: Folders that servers are told of, as the ones to work in.
+        apps: Whether somebody shows the user interfaces that results may have (MCP Apps); see `app`.
+        resources: Whether the tools `mcp_list_resources`, `mcp_read_resource`, `mcp_list_prompts` and `mcp_get_prompt`
+            are offered, too.
+        requests: Makes the object that answers what a server asks of us, one for each server, where servers differ in
+            what they may: a `ServerRequests`, in the place of the four above.
         auth: Makes the `httpx2.Auth` of a remote server, or None for none.
         identity: For whom calls are made, by the names of servers: a function, which may be async, that gives the HTTP
             headers of a call, or a bearer token, from its context. See `toolcrib.mcp.client.identity`.
@@ -79,6 +90,11 @@ class McpToolset:
         cache: Path | None = None,
         start: Literal["lazy", "background"] = "lazy",
         wait: float = WAIT,
+        elicitation: bool = True,
+        sampling: Model | Sampling | None = None,
+        roots: Iterable[str | Path] = (),
+        apps: bool = False,
+        resources: bool = False,
         requests: Callable[[McpServer], Any] | None = None,
         auth: Callable[[McpServer], Any] | None = None,
         identity: Mapping[str, Identify] | None = None,
@@ -99,7 +115,13 @@ class McpToolset:
         self._waited = False
         self._handles: dict[str, ServerHandle] = {}
         store = None if cache is None else ManifestCache(cache)
-        make_requests = requests or (lambda config: ServerRequests(config.name))
+        folders = tuple(roots)
+
+        def usual(config: McpServer) -> ServerRequests:
+            rights: dict[str, Any] = {"elicitation": elicitation, "sampling": sampling, "apps": apps}
+            return ServerRequests(config.name, roots=folders, **rights)
+
+        make_requests = requests or usual
         for config in configs:
             if config.name in self._handles:
                 raise ValueError(f"two MCP servers are named {config.name!r}; rename one")
@@ -124,6 +146,8 @@ class McpToolset:
                 partial(self._link_for_caller, handle),
                 partial(make_requests, handle.config),
             )
+        self._resources = resources
+        self._own: dict[str, ToolLike] = {}
         self._tools: dict[str, RemoteTool] = {}
         self._index: tuple[int, dict[str, RemoteTool]] | None = None
 
@@ -137,14 +161,32 @@ class McpToolset:
         if self._entered and not self._waited:
             self._waited = True
             await self.ready(self._wait)
-        return list(self._known())
+        return [*self._known(), *self._own_tools()]
 
     async def get(self, name: str) -> ToolLike | None:
-        tool = self._known().get(name)
+        tool: ToolLike | None = self._known().get(name) or self._own_tools().get(name)
         if tool is None and self._entered:
             await self._learn(name)
             tool = self._known().get(name)
         return tool
+
+    def _own_tools(self) -> Mapping[str, ToolLike]:
+        """The tools for resources and prompts, if they are offered."""
+        if self._resources and not self._own:
+            from toolcrib.mcp.client.resources import resource_tools
+
+            self._own = {tool.facts.name: tool for tool in resource_tools(self._handles)}
+        return self._own
+
+    async def app(self, server: str, uri: str) -> App:
+        """The user interface at a `ui://` address of a server, as `extras["mcp"]["ui"]` of a result names both.
+
+        Raises KeyError for an unknown server, ValueError for what is no such address or page, and what a connection
+        raises.
+        """
+        from toolcrib.mcp.client.resources import app_of
+
+        return await app_of(self._handles[server], uri)
 
     async def _learn(self, name: str) -> None:
         """Wait for the servers of which no tools are known, and whose tools have such a name: it is called now."""

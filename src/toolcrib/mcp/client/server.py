@@ -331,8 +331,8 @@ class ServerHandle:
 
     async def learned(self) -> None:
         """Wait until its tools are known. The server is started if need be. Raises ServerUnavailable."""
-        if self._manifest is None:
-            await self.connected()
+        if self._manifest is None:  # a connection that is open may not have listed yet
+            await self._awaited(self.start())
 
     async def refresh(self) -> None:
         """List its tools anew. The server is started if need be. Raises ServerUnavailable, ConnectionLost, MCPError."""

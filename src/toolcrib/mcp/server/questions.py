@@ -13,7 +13,8 @@ import mcp_types as types
 from toolcrib.events import Event
 from toolcrib.mcp.elicitation import answer_to, elicitation
 from toolcrib.mcp.server.served_call import CURRENT, ServedCall
-from toolcrib.question import Answer, Lasting, Question
+from toolcrib.question import Answer, Lasting, Question, Verdict
+from toolcrib.visible import escape_invisible, on_one_line
 
 __all__ = ["ClientApprover", "Listener", "call_within"]
 
@@ -57,22 +58,32 @@ class ClientApprover:
     async def _answers(self, questions: Sequence[Question], call: ServedCall) -> list[Answer | None]:
         requests: dict[str, types.InputRequest] = {}
         for number, question in enumerate(questions):
-            request = {"method": "elicitation/create", "params": elicitation(question)}
+            as_page = bool(question.url) and call.abilities.urls
+            params = _page(question) if as_page else elicitation(question)
+            request = {"method": "elicitation/create", "params": params}
             name = question.kind if not number else f"{question.kind}_{number + 1}"
             requests[name] = types.ElicitRequest.model_validate(request, by_name=False)
         responses = await call.ask(requests)
         return [
-            self._answer(question, responses.get(name))
+            self._answer(question, responses.get(name), call)
             for name, question in zip(requests, questions, strict=True)
         ]
 
-    def _answer(self, question: Question, response: Any) -> Answer | None:
+    def _answer(self, question: Question, response: Any, call: ServedCall) -> Answer | None:
         if response is None:
             return None
-        answer = answer_to(question, response.model_dump(mode="json"), by=BY)
+        if question.url and call.abilities.urls and response.action == "accept":
+            return Answer(Verdict.YES, by=BY, chosen=question.options[:1])  # that the address was opened
+        answer = answer_to(question, response.model_dump(mode="json", exclude_none=True), by=BY)
         if answer is None or answer.lasting is Lasting.RUN or self._lasting:
             return answer
         return replace(answer, lasting=Lasting.RUN)
+
+
+def _page(question: Question) -> dict[str, Any]:
+    """The params of a request that asks the person to open the question's address."""
+    message = f"{on_one_line(question.reason)}:\n{escape_invisible(question.action)}"
+    return {"mode": "url", "message": message, "url": question.url, "elicitationId": question.id}
 
 
 async def _given(own: Callable[[Any], Any] | None, asked: Any) -> Any:

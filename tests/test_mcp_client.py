@@ -353,6 +353,8 @@ async def test_a_changed_list_is_listed_again(protocol: str) -> None:
         ([tool("t", inputSchema={"type": "object", "required": "a"}), tool("u")], ["u"], ""),
         ([tool("t", inputSchema={"type": "object", "properties": {"a": {"x-mcp-header": "a b"}}})], [], "left out"),
         ([tool("\x1b[2Jx\u202e")], ["_2Jx_"], ""),
+        ([tool("t", description="x" * 600_000), tool("u")], ["u"], "more than 500000 bytes"),
+        ([tool("t", description="\ud800"), tool("u")], ["u"], "'t'"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:tool 's__t' was set aside")

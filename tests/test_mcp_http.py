@@ -190,3 +190,44 @@ async def test_a_server_that_is_not_there_is_told_and_found_when_it_is() -> None
         [status] = tools.servers()
         assert status.state is ServerState.FAILED
         assert "Connect" in status.problem
+
+
+async def test_a_server_that_does_not_let_go_of_a_session_keeps_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_module, "GOODBYE", 0.2)
+    wire, ended = Wire(lambda params, request: text("fine"), protocol=LEGACY), asyncio.Event()
+
+    async def hanging(request: Request) -> Response:
+        if request.method == "DELETE":
+            await ended.wait()
+        return await wire.serve(request)
+
+    app = Starlette(routes=[Route("/mcp", hanging, methods=["POST", "GET", "DELETE"])])
+    async with serving(lambda url: app) as url:
+        async with Toolbox([McpToolset([McpServer(name="s", url=f"{url}/mcp", transport="http")])]) as box:
+            assert await box.names() == ["s__t"]
+            leaving = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - leaving < 2
+        ended.set()
+
+
+@each(
+    "url, variables, proxy",
+    [
+        ("https://a.example/mcp", {"https_proxy": "http://proxy:1"}, "http://proxy:1"),
+        ("http://a.example/mcp", {"https_proxy": "http://proxy:1"}, None),
+        ("http://a.example/mcp", {"all_proxy": "http://proxy:2"}, "http://proxy:2"),
+        ("https://a.example/mcp", {"https_proxy": "http://proxy:1", "no_proxy": ".example"}, None),
+        ("http://127.0.0.1:3/mcp", {"http_proxy": "http://proxy:1"}, None),
+    ],
+)
+def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    url: str, variables: dict[str, str], proxy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert http_module._proxy_for(url) == proxy

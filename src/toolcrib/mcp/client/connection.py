@@ -28,7 +28,8 @@ __all__ = ["Connection", "Link"]
 
 ALIVE = 30.0  # seconds that a server has to answer when it is asked whether it still does
 ENDS = 0.1  # seconds in which a connection is seen to end, once one of its requests was told so
-CLOSE = 8.0  # seconds that closing may take before it is cut off
+LONGEST_LIST = 32_000_000  # characters of all its pages
+CLOSE = 4.0  # seconds that closing may take before it is cut off
 PAGES = 100  # of one list
 HEADER_MISMATCH = -32020  # code of an error: the headers do not repeat the arguments as the schema wants
 # How the SDK says that a connection or an answer broke off. Servers use the code for errors of their own, too.
@@ -274,6 +275,7 @@ class Connection:
         A list that does not end, or that repeats a cursor, is cut.
         """
         items: list[Any] = []
+        size = 0
         first: dict[str, Any] = {}
         seen: set[str] = set()
         cursor: str | None = None
@@ -287,6 +289,13 @@ class Connection:
             if not isinstance(found, list):
                 return items, first, [f"the answer to {method} has no list of {key}"]
             items += found
+            size += len(str(found))
+            if size > LONGEST_LIST:
+                return (
+                    items,
+                    first,
+                    [f"{method} gives more than {LONGEST_LIST} characters; {len(items)} items were read"],
+                )
             cursor = result.get("nextCursor")
             if not isinstance(cursor, str) or not cursor:
                 return items, first, []

@@ -18,6 +18,7 @@ __all__ = ["HttpLink"]
 MAX_ANSWER = 64 * 1024 * 1024  # bytes of one JSON answer, and of one event
 CONNECT = 30.0  # seconds to connect, and to send
 SILENCE = 24 * 3600.0  # seconds without a byte: how long a call may take is decided elsewhere
+GOODBYE = 2.0  # seconds to tell the server that a session is over
 SHOWN = 300  # characters of an answer's text in an error
 
 
@@ -78,7 +79,7 @@ class HttpLink:
             headers={**self.headers, **(headers or {})},
             auth=self.auth or auth,
             timeout=httpx2.Timeout(CONNECT, read=SILENCE),
-            transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(retries=0)),
+            transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(proxy=_proxy_for(self.url))),
         )
         if not self.cookies:
             from http.cookiejar import DefaultCookiePolicy
@@ -88,6 +89,19 @@ class HttpLink:
 
     def failed(self, problem: str) -> None:
         self._problem = problem
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for a URL: a client with a transport of its own does not look for one."""
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 _made: Any = None
@@ -112,6 +126,8 @@ def _make() -> Any:
             self._inner = inner
 
         async def handle_async_request(self, request: Any) -> Any:
+            if request.method == "DELETE":  # the end of a session, which nobody waits for
+                request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), GOODBYE)
             try:
                 response = await self._inner.handle_async_request(request)
             except httpx2.TransportError as problem:

@@ -149,12 +149,15 @@ class ServerHandle:
 
     def status(self) -> ServerStatus:
         manifest, connection = self._manifest, self._connection
-        running = self.state is ServerState.STARTED and connection is not None
+        running = self.state is ServerState.STARTED and connection is not None and connection.alive
+        ended = (
+            self.state is ServerState.STARTED and not running
+        )  # with its event loop, so that nobody noted it
         info = {} if manifest is None else manifest.info.get("serverInfo") or {}
         title = " ".join(str(info[key]) for key in ("title", "name", "version") if info.get(key))
         return ServerStatus(
             name=self.config.name,
-            state=self.state,
+            state=ServerState.KNOWN if ended else self.state,
             tools=None if manifest is None else len(self.tools()),
             problem=self.problem,
             warnings=(*self._warnings, *(() if manifest is None else manifest.problems)),

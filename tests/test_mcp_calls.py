@@ -500,6 +500,52 @@ async def test_questions_of_calls_of_different_runs_are_not_mixed_up() -> None:
     assert [result.text for result in results] == ["cancel", "cancel"] and asked == []
 
 
+async def test_a_server_that_asks_and_asks_is_not_listened_to_for_ever() -> None:
+    asked: list[Question] = []
+    server = MCPServer("curious")
+
+    @server.tool()
+    async def nag(ctx: ServerContext) -> str:
+        for n in range(60):
+            try:
+                await ctx.elicit(f"And {n}?", Order)
+            except MCPError as refused:
+                return f"{n}: {refused.message}"
+        return "never"
+
+    async with calling(server, "2025", approver=replying(None, asked=asked)) as box:
+        result = await box.call("srv__nag", {})
+    assert (
+        result.text == "40: the server 'srv' asked the user more than 40 things in one call"
+        and len(asked) == 40
+    )
+
+
+async def test_a_question_is_withdrawn_when_its_call_ends() -> None:
+    """The server gives up its call while the person thinks: nobody waits for the answer then."""
+    server, withdrawn = MCPServer("hasty"), asyncio.Event()
+
+    @server.tool()
+    async def hurry(ctx: ServerContext) -> str:
+        asking = asyncio.ensure_future(ctx.elicit("Quick?", Order))
+        await thinking.wait()
+        asking.cancel()
+        return "never mind"
+
+    thinking = asyncio.Event()
+
+    async def think(question: Question) -> Any:
+        thinking.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            withdrawn.set()
+
+    async with calling(server, "2025", approver=think) as box:
+        assert (await box.call("srv__hurry", {})).text == "never mind"
+        await asyncio.wait_for(withdrawn.wait(), 2)
+
+
 # -- apps
 
 

@@ -45,6 +45,18 @@ BLOCKS: list[tuple[str, Any, type[Any], str]] = [
         Text,
         "no base64",
     ),
+    (
+        "an SVG",
+        {"type": "image", "data": encoded(b"<svg/>"), "mimeType": "image/svg+xml"},
+        Text,
+        "image/svg+xml that",
+    ),
+    (
+        "a GIF said to be a PNG",
+        {"type": "image", "data": encoded(b"GIF89a."), "mimeType": "image/png"},
+        Image,
+        "image/gif",
+    ),
     ("an image of a wrong type", {"type": "image", "data": 3}, Text, "cannot be shown: image"),
     ("resource with text", resource(text="hi"), Text, "[resource memo://a]\nhi"),
     ("resource with text in a blob", resource(blob=encoded(b"hi"), mimeType="text/css"), Text, "]\nhi"),
@@ -150,9 +162,9 @@ def test_blocks_of_low_priority_go_first_where_there_is_too_much() -> None:
 def test_floods_are_bounded() -> None:
     many = received({"content": [text("x")] * (MAX_BLOCKS + 5)}).result
     assert len(many.parts) == MAX_BLOCKS + 1 and "5 more content blocks" in many.text
-    large = {"type": "image", "data": "A" * (MAX_MEDIA + 4), "mimeType": "image/png"}
+    large = {"type": "image", "data": PNG[:12] + "A" * (MAX_MEDIA - 8), "mimeType": "image/png"}
     assert "9,000,003 bytes are too much" in shown({"content": [large]})
-    fitting = {**large, "data": "A" * MAX_MEDIA}
+    fitting = {**large, "data": PNG[:12] + "A" * (MAX_MEDIA - 12)}
     parts = received({"content": [fitting] * 4}).result.parts
     assert [type(part) for part in parts] == [Image, Image, Text, Text]
 

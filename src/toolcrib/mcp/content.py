@@ -33,6 +33,7 @@ __all__ = ["APP_MIME_TYPE", "OWN", "Received", "as_wire", "blocks_of", "call_res
 
 OWN = "mcp"  # the name under which parts and results keep what only this protocol knows
 APP_MIME_TYPE = "text/html;profile=mcp-app"
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # what every provider takes
 MAX_MEDIA = 12_000_000  # characters of base64 of one picture, sound or document
 MAX_ALL_MEDIA = 32_000_000  # of all of one result
 MAX_BLOCKS = 1_000
@@ -161,6 +162,11 @@ def _media(kind: type[Media], data: Any, media_type: Any, family: str, name: str
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return Text(f"[{part.kind} that cannot be read: its data is no base64]")
+    if kind is Image:  # a picture that a provider refuses would end the conversation, not this call
+        part.media_type, told = Image(data[:64]).media_type, part.media_type
+        if part.media_type not in PICTURES:
+            what = " ".join(word for word in ("image", told) if word)
+            return Text(f"[{what} that cannot be shown: it is no PNG, JPEG, GIF or WebP]")
     read: Any = kind(data, "", part.media_type, name)
     return read  # type: ignore[no-any-return]
 

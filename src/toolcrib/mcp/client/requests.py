@@ -29,6 +29,7 @@ __all__ = ["ServerRequests"]
 TASKS = "io.modelcontextprotocol/tasks"
 APPS = "io.modelcontextprotocol/ui"
 MAX_REQUESTS = 20  # of one round
+MAX_QUESTIONS = 40  # to the person, of one call
 INVALID_REQUEST = -32600
 
 
@@ -187,6 +188,11 @@ class ServerRequests:
         """The person's answers. What is refused, or cannot be asked, is told to the model and the person."""
         if not self._elicitation:
             raise CannotAsk(f"the server {self.server!r} asked the user something, which it may not")
+        call.questions += len(asked)
+        if call.questions > MAX_QUESTIONS:
+            raise CannotAsk(
+                f"the server {self.server!r} asked the user more than {MAX_QUESTIONS} things in one call"
+            )
         responses: dict[str, Any] = {}
         questions = {}
         for key, params in asked.items():

@@ -58,6 +58,7 @@ class RunningCall:
         self._connection: RemoteConnection | None = None
         self.loop = asyncio.get_running_loop()
         self.remarks: list[str] = []  # what the model is told beside the result
+        self.questions = 0  # of the server to the person
         self.samples = 0  # requests to a model that the server made
         config = remote.config
         self._timeout = min(config.timeout, config.max_timeout)

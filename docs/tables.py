@@ -347,6 +347,7 @@ PUBLIC_MODULES = (
     "toolcrib.guided.local",
     "toolcrib.jsonstream",
     "toolcrib.mcp",
+    "toolcrib.mcp.client.oauth",
     "toolcrib.middleware",
     "toolcrib.mending",
     "toolcrib.messages",

@@ -32,7 +32,7 @@ from toolcrib.mcp.client.oauth import (
     login_state,
     logout,
 )
-from toolcrib.secrets import SecretFile
+from toolcrib.secrets import SecretError, SecretFile
 
 URL = "https://mcp.test/mcp"
 
@@ -43,12 +43,26 @@ class Server:
     url: str = URL
 
 
+class Disk(SecretFile):
+    """A place for logins that may be full."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.folder / "logins.json")
+        self.world = world
+
+    def set(self, name: str, value: str) -> None:
+        if self.world.full:
+            raise SecretError("no space is left")
+        super().set(name, value)
+
+
 @dataclass
 class World:
     """An authorization server, a protected server, and where our logins are."""
 
     folder: Path
     now: float = 1_000_000.0
+    full: bool = False  # the disk
     internet: Internet = field(default_factory=Internet)
     issuer: AuthorisationServer = field(default_factory=AuthorisationServer)
 
@@ -60,7 +74,7 @@ class World:
         self.person = Person(self.internet.client)
 
     def store(self) -> LoginStore:
-        return LoginStore(SecretFile(self.folder / "logins.json"), locks=self.folder / "locks")
+        return LoginStore(Disk(self), locks=self.folder / "locks")
 
     def client(self, settings: OAuthSettings | None = None, *, person: bool = False) -> httpx2.AsyncClient:
         """A new process, as far as the login is concerned: it knows only what is stored."""
@@ -195,6 +209,23 @@ async def test_a_new_refresh_token_is_stored_before_its_access_token_is_used(wor
         await call(client)
     assert stored == [True]
     assert (world.folder / "logins.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_refreshed_login_that_cannot_be_stored_lasts_as_long_as_its_process(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.log_in()
+    async with world.client() as client:
+        world.full = True
+        for _ in range(2):
+            world.now += 4000
+            assert await call(client) == {"client": "client-1"}
+        assert "ends with this process: logins cannot be read or stored: no space" in caplog.text
+        world.full = False
+        world.now += 4000
+        assert await call(client) == {"client": "client-1"}
+    async with world.client() as client:
+        assert await call(client) == {"client": "client-1"}, "it is stored as soon as that is possible"
 
 
 async def test_more_scopes_are_asked_for_once(world: World) -> None:

@@ -254,6 +254,7 @@ def server_to_log_in_to(
     name: str, workspace: str | Path, files: Sequence[Path] = ()
 ) -> tuple[McpServer, OAuthSettings]:
     """A configured remote server with its references filled in, and its OAuth. Raises Problem for any other."""
+    from toolcrib.mcp.client.manifest import ManifestCache, default_cache
     from toolcrib.mcp.client.oauth import settings_of
     from toolcrib.mcp.expansion import Expansion
 
@@ -267,6 +268,9 @@ def server_to_log_in_to(
         settings = settings_of(given)
     except ValueError as problem:
         raise Problem(f"{name}: {problem}") from problem
-    if settings is None:
+    if settings is not None:
+        # Which tools a server lists may depend on who is logged in.
+        ManifestCache(default_cache()).forget(name, server.config_hash())
+    else:
         raise Problem(f'{name} is configured without OAuth: it has a header Authorization, or auth = "none"')
     return given, settings

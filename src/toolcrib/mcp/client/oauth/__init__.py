@@ -1,7 +1,8 @@
-"""Logging in to remote MCP servers: OAuth of the revisions 2025-11-25 and 2026-07-28, and for whom a call is made.
+"""Logging in to remote MCP servers: OAuth of the revisions 2025-11-25 and 2026-07-28.
 
 `auth_for(server, store)` is what an HTTP client needs: it adds tokens, renews them ahead of their end, and answers 401
-and 403. `login` and `logout` are what a person does once, `login_state` says how things stand without asking anybody.
+and 403; `stored_auth` gives it to a toolset. `login` and `logout` are what a person does once, `login_state` says how
+things stand without asking anybody. Whose token a call has, where each user has one, is in `../identity.py`.
 
 The SDK has such a flow of its own, `OAuthClientProvider`. Ours is another, not a wrapper, because these properties of
 the SDK's flow are in its middle:
@@ -27,7 +28,6 @@ the SDK's flow are in its middle:
 | `http_auth.py` | the flow of one HTTP request |
 | `browser.py` | a person logs in: loopback redirect, or a pasted address |
 | `login.py` | the doors for the command line |
-| `identity.py` | headers of one call, from its context |
 """
 
 from typing import TYPE_CHECKING

@@ -114,16 +114,18 @@ class TokenEndpoint:
         return _read_token(reply, self._issuer.issuer, scopes, now, must_be_bound=self._settings.dpop is True)
 
     async def _post(self, url: str, what: str, fields: Mapping[str, str], now: float) -> EndpointReply:
-        for _ in range(2):  # a server that wants a nonce says which one in its first answer
-            form, headers = dict(fields), dict[str, str]()
-            authenticate(self._client, self._settings, self._issuer.issuer, form, headers, now)
-            if self._dpop is not None:
-                headers["DPoP"] = self._dpop.proof("POST", url, now)
-            reply = await self._endpoints.post_form(url, what, form, headers)
-            new_nonce = self._dpop is not None and self._dpop.take_nonce(url, reply.nonce)
-            if not (new_nonce and reply.data.get("error") == "use_dpop_nonce"):
-                break
+        reply = await self._send(url, what, fields, now)
+        new_nonce = self._dpop is not None and self._dpop.take_nonce(url, reply.nonce)
+        if new_nonce and reply.data.get("error") == "use_dpop_nonce":
+            return await self._send(url, what, fields, now)
         return reply
+
+    async def _send(self, url: str, what: str, fields: Mapping[str, str], now: float) -> EndpointReply:
+        form, headers = dict(fields), dict[str, str]()
+        authenticate(self._client, self._settings, self._issuer.issuer, form, headers, now)
+        if self._dpop is not None:
+            headers["DPoP"] = self._dpop.proof("POST", url, now)
+        return await self._endpoints.post_form(url, what, form, headers)
 
 
 async def workload_assertion(settings: OAuthSettings, issuer: str, resource: str) -> str:

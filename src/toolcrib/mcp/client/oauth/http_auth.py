@@ -41,7 +41,7 @@ class _Flow:
             login = await self.source.current()
         except OAuthError as found:  # the server may answer without a token
             problem = found
-        for number in range(ROUNDS):
+        for left in range(ROUNDS, 0, -1):
             self._sign(request, login)
             response = yield request
             challenge = _challenge(response)
@@ -51,25 +51,21 @@ class _Flow:
                 self.source.accepted(login)
             if challenge is None:
                 return
-            if number == ROUNDS - 1:
-                break
+            token = login.token if login is not None else None
             try:
-                if problem is not None:
-                    raise problem
+                if problem is not None or left == 1:
+                    raise problem or OAuthError(f"{self.source.server.name} refuses every token")
                 if new_nonce and challenge.error == "use_dpop_nonce":
-                    await _drop_body(response)
-                    continue
-                token = login.token if login is not None else None
-                if response.status_code == 403:
+                    pass  # the same token, with a proof that has the nonce
+                elif response.status_code == 403:
                     login = await self.source.after_403(token, challenge)
                 else:
                     login = await self.source.after_401(token, challenge, renewed=renewed)
                     renewed = token is not None
-                await _drop_body(response)
             except OAuthError as found:
                 await _explain(response, found)
                 return
-        await _explain(response, OAuthError(f"{self.source.server.name} refuses every token"))
+            await _drop_body(response)
 
     def _ours(self, request: Any) -> bool:
         """Whether the request goes to the server that the token is for, and has no credentials of its call."""

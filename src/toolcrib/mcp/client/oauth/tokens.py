@@ -9,7 +9,8 @@
 | the issuer refuses the refresh token | the login is marked: a person has to log in, nothing is tried again |
 | the issuer cannot be reached | the old token is used until its end; then an error, and the login stays |
 
-A token that comes with a new refresh token is stored before it is used, because the old refresh token is spent.
+A token that comes with a new refresh token is stored before it is used, because the old refresh token is spent. Where
+it cannot be stored, this process uses it, tries again to store it, and says so in the log.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class _Memory:
     gave_up: OAuthError | None = None  # the login with a person, or what it gave, failed
     failed_until: float = 0.0
     failure: OAuthError | None = None
+    unsaved: bool = False  # the login could not be stored
     widened: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
     dpop: DpopKey | None = None
 
@@ -180,6 +182,8 @@ class TokenSource:
 
     async def _stored(self) -> Login | None:
         """The stored login, which another process may have changed."""
+        if self._memory.unsaved and self._memory.login is not None:
+            return await self._keep(self._memory.login)
         login = await self._store.read(self.key)
         if login != self._memory.login:
             self._memory.login = login
@@ -367,8 +371,20 @@ class TokenSource:
         return login
 
     async def _keep(self, login: Login) -> Login:
-        await self._store.write(self.key, login)
-        self._memory.login = login
+        """Store a login. Where that fails it lives on in memory: the refresh token that is stored is spent by now."""
+        self._memory.login, self._memory.unsaved = login, True
+        try:
+            await self._store.write(self.key, login)
+        except OAuthError as problem:
+            if login.token is None:
+                raise
+            import logging
+
+            logging.getLogger("toolcrib").warning(
+                "the login at the MCP server %r ends with this process: %s", self.server.name, problem
+            )
+        else:
+            self._memory.unsaved = False
         return login
 
     def _token_endpoint(self, login: Login) -> TokenEndpoint:

@@ -118,7 +118,7 @@ def test_a_projects_servers_count_only_while_their_file_is_trusted(place: Place)
     file.write_text(json.dumps({"mcpServers": {"evil": {"command": "touch", "args": ["started"]}}}))
     assert "nobody trusted it" in place.run("mcp", "list").stdout
     assert place.run("mcp", "test").stdout == "no MCP servers are configured\n"
-    assert "MCP server evil of .mcp.json is not used: nobody trusted it" in place.run("tools", "list").stderr
+    assert "/.mcp.json is not used: nobody trusted it" in place.run("tools", "list").stderr
 
     trusted = place.run("trust", "--yes")
     assert "MCP server evil starts: touch started" in trusted.stdout
@@ -151,7 +151,7 @@ def test_a_project_replaces_no_server_of_the_users_and_cannot_call_its_tools_har
         "new": "http://x",
     }
     assert "trusted" not in used["other"] and "effects" not in used["other"]
-    assert "has a server of that name" in rows["git", ".toolcrib/toolcrib.toml"]["why_unused"]
+    assert "has a server of that name" in rows["git", f"{folder}/toolcrib.toml"]["why_unused"]
     shown = {row["key"]: row["value"] for row in place.data("config", "show")}
     assert (shown["mcp.servers.git"], shown["mcp.servers.other"]) == ("mine", "theirs")
 

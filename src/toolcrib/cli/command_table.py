@@ -41,6 +41,7 @@ COMMANDS = {
     "mcp logout": "Log out of a remote MCP server, and revoke its tokens.",
     "mcp tools": "List the tools of MCP servers, as far as they are known; starts nothing.",
     "mcp serve": "Serve tools as an MCP server, for Claude, Cursor, VS Code or another agent.",
+    "mcp approve": "Read tools whose definition changed or is suspicious, and approve them.",
     "mcp call": "Call a tool of an MCP server by hand, by its name at the server.",
     "schema lower": "Show the fields that hold a server's answer to a schema, and what they guarantee.",
     "config show": "List the settings that count here, and where each comes from.",

@@ -63,6 +63,10 @@ class ConfiguredServers:
                 names[server.name] = server
                 self.servers.append(server)
 
+    def enabled(self, *also: McpServer) -> list[McpServer]:
+        """The servers that are switched on, and the ones that are named here, as they are."""
+        return [server for server in self.servers if server.enabled or server in also]
+
     def server(self, name: str) -> McpServer:
         """The server of that name. Raises Problem, with near names."""
         found = next((server for server in self.servers if server.name == name), None)
@@ -160,13 +164,14 @@ def servers_of_project_file(item: Trustable) -> tuple[list[McpServer], list[str]
         for server in servers
         if server.trusted or server.effects
     ]
-    return [replace(server, trusted=False, effects={}) for server in servers], notes
+    source = f"{item.project}/{item.path}"
+    return [replace(server, source=source, trusted=False, effects={}) for server in servers], notes
 
 
 def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpToolset | None:
     """The tools of the MCP servers that count in a folder; None without any. What is not used is said on stderr."""
     found = configured_servers(workspace, wanted.files) if wanted.configured else servers_in(wanted.files)
-    servers = [server for server in found.servers if server.enabled]
+    servers = found.enabled()
     for note in found.notes:
         say(f"note: {on_one_line(note)}")
     if wanted.tool:
@@ -219,6 +224,7 @@ def make_toolset(
     """The toolset of servers, with the user's secrets, logins and kept lists of tools. Local ones run in the folder."""
     from toolcrib.mcp.client.manifest import default_cache
     from toolcrib.mcp.client.oauth import stored_auth
+    from toolcrib.mcp.client.pins import Pins
     from toolcrib.mcp.client.requests import ServerRequests
     from toolcrib.mcp.client.toolset import WAIT, McpToolset
     from toolcrib.mcp.expansion import Expansion
@@ -239,6 +245,7 @@ def make_toolset(
         requests=requests,
         auth=stored_auth(login_store()),
         resolve=resolved,
+        pins=Pins.of_user(),
     )
 
 

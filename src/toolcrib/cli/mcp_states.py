@@ -69,7 +69,7 @@ class KnownServer:
 
 def known_servers(found: ConfiguredServers, workspace: Path) -> list[KnownServer]:
     """Every configured server, by what is stored of it. Nothing is started, and nothing sent."""
-    enabled = [server for server in found.servers if server.enabled]
+    enabled = found.enabled()
     statuses = {status.name: status for status in make_toolset(enabled, workspace).servers()}
     logins = asyncio.run(_logins((server for server in enabled if server.url), workspace))
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,9 +32,9 @@ def command(
     for note in found.notes:
         say(f"note: {on_one_line(note)}")
     servers = [found.server(name) for name in dict.fromkeys(names or ())]
-    servers = servers or [server for server in found.servers if server.enabled]
+    servers = servers or found.enabled()
     with stdout_reserved():
-        rows = asyncio.run(_tested(servers, workspace))
+        rows = asyncio.run(_tested(servers, found.enabled(*servers), workspace))
     if json:
         out(dumps(rows, ensure_ascii=False, indent=2))
     else:
@@ -45,15 +46,20 @@ def command(
     return NOT_DONE if any(row["problem"] for row in rows) else DONE
 
 
-async def _tested(servers: list[McpServer], workspace: Path) -> list[dict[str, Any]]:
-    """What came of starting each server, all at once."""
-    from dataclasses import replace
-
-    toolset = make_toolset([replace(server, enabled=True) for server in servers], workspace)
+async def _tested(servers: list[McpServer], known: list[McpServer], workspace: Path) -> list[dict[str, Any]]:
+    """What came of starting each server, all at once. `known` are these and all others, which are not started."""
+    on = [replace(server, enabled=True) for server in known]
+    toolset = make_toolset(on, workspace)
     try:
-        return list(await asyncio.gather(*(_test(toolset, server) for server in servers)))
+        rows = await asyncio.gather(*(_test(toolset, server) for server in servers))
     finally:
         await toolset.aclose()
+    by_name = {row["name"]: row for row in rows}
+    for tool in toolset.tools().values():
+        row, doubt = by_name.get(tool.server.config.name), tool.judged.doubt
+        if row is not None and doubt is not None:
+            row["doubts"][tool.remote.name] = doubt.reason
+    return list(rows)
 
 
 async def _test(toolset: Any, server: McpServer) -> dict[str, Any]:
@@ -74,6 +80,7 @@ async def _test(toolset: Any, server: McpServer) -> dict[str, Any]:
         "protocol": status.protocol,
         "tools": [tool.name for tool in handle.tools()],
         "warnings": list(status.warnings),
+        "doubts": {},
     }
 
 
@@ -84,4 +91,8 @@ def _lines(row: dict[str, Any]) -> list[str]:
         title = f"{row['title']}, " if row["title"] else ""
         tools = counted(len(row["tools"]), "tool")
         lines = [f"{row['name']}: {title}protocol {row['protocol']}, {tools} in {row['seconds']:.1f} s"]
-    return [*lines, *(f"  warning: {warning}" for warning in row["warnings"])]
+    lines += [f"  warning: {warning}" for warning in row["warnings"]]
+    lines += [f"  ! {tool}: {doubt}" for tool, doubt in row["doubts"].items()]
+    if row["doubts"]:
+        lines.append(f"  to read and approve: toolcrib mcp approve {row['name']}")
+    return lines

@@ -24,15 +24,22 @@ def command(
     """Each with its name at the server, the name that a model is shown, and its effect."""
     quiet_logging()
     found = configured_servers(workspace, mcp or ())
-    servers = [found.server(name)] if name else [server for server in found.servers if server.enabled]
-    toolset = make_toolset(servers, workspace)
-    unknown = [status.name for status in toolset.servers() if status.tools is None]
-    rows = _rows(toolset)
+    chosen = [found.server(name)] if name else found.enabled()
+    toolset = make_toolset(found.enabled(*chosen), workspace)
+    names = {server.name for server in chosen if server.enabled}
+    unknown = [one.name for one in toolset.servers() if one.tools is None and one.name in names]
+    rows = [row for row in _rows(toolset) if row["server"] in names]
     if json:
         out(dumps(rows, ensure_ascii=False, indent=2))
     for row in () if json else rows:
         sentence = " ".join(row["description"].split()).partition(". ")[0]
         out(on_one_line(f"{row['name']}  {row['effect']}  {row['server']}: {row['tool']}  {sentence}", 200))
+        if row["doubt"]:
+            out(
+                on_one_line(
+                    f"  ! {row['doubt']}; to read and approve it: toolcrib mcp approve {row['server']}"
+                )
+            )
     if name and unknown:
         raise Problem(f"{name}: {NOT_LISTED} {name}", code=1)
     for server in unknown:
@@ -47,6 +54,8 @@ def _rows(toolset: McpToolset) -> list[dict[str, Any]]:
             "server": tool.server.config.name,
             "tool": tool.remote.name,
             "effect": tool.facts.effect.label,
+            "state": tool.judged.state.value,
+            "doubt": tool.judged.doubt.reason if tool.judged.doubt is not None else "",
             "title": tool.remote.title,
             "description": tool.remote.description,
             "input_schema": tool.remote.input_schema,

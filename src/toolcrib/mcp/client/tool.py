@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.effect import Effect
+from toolcrib.errors import ToolcribError
 from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
+from toolcrib.hooks import FunctionHooks
 from toolcrib.mcp.client.definitions import RemoteDefinition
+from toolcrib.mcp.client.pins import JudgedTool, PinState, definition_hash
+from toolcrib.question import Preview
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -22,23 +27,55 @@ __all__ = ["RemoteTool", "facts_of"]
 LONGER = 5.0  # seconds by which the toolbox's deadline is later than that of the call
 MAX_DESCRIPTION = 16_000  # characters
 MAX_TITLE = 200
+VERSION = 16  # digits of a definition's hash, which an approval of a call is bound to
 
 
 class RemoteTool(FunctionTool[..., Any]):
-    """A tool of a server. It is compiled at its first use; what is wrong with its result schema is a warning."""
+    """A tool of a server. It is compiled at its first use; what is wrong with its result schema is a warning.
 
-    def __init__(self, name: str, remote: RemoteDefinition, server: ServerHandle) -> None:
-        self.remote = remote
+    `judged` says what a model may be shown of its definition, and why a person must be asked; see `pins`. `approve`
+    pins the definition when a call of it runs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        judged: JudgedTool,
+        server: ServerHandle,
+        approve: Callable[[McpServer, RemoteDefinition], None],
+    ) -> None:
+        self.remote = judged.definition
         self.server = server
-        super().__init__(self._call, facts_of(name, remote, server.config), remote.input_schema, {}, None)
+        self.judged = judged
+        self._approve = approve
+        self._pinned = judged.state is PinState.APPROVED
+        facts = facts_of(name, self.remote, server.config, judged.shown)
+        super().__init__(self._call, facts, judged.shown.input_schema, self._hooks(), None)
+
+    def _hooks(self) -> FunctionHooks[Any]:
+        """What makes a call ask, where the definition is suspicious or has changed."""
+        doubt, judged = self.judged.doubt, self.judged
+        if doubt is None:
+            return {}
+        return {"doubt": lambda params: doubt, "preview": lambda params: Preview(judged.difference())}
 
     async def _call(self, arguments: dict[str, Any], ctx: Context[Any]) -> Any:
         from toolcrib.mcp.client.calling import call_remote
 
+        if not self._pinned:  # the call was allowed, or a person has said yes to it
+            await asyncio.to_thread(self._pin)
         if self.server.identities is None:
             return await call_remote(ctx, self.server, self.remote, arguments)
         async with self.server.identities.caller_of(ctx) as caller:
             return await call_remote(ctx, caller, self.remote, arguments)
+
+    def _pin(self) -> None:
+        """Pin the definition that this call was decided on."""
+        try:
+            self._approve(self.server.config, self.remote)
+            self._pinned = True
+        except ToolcribError as problem:
+            self.server.warn(f"that tool {self.remote.name!r} is approved cannot be kept: {problem}")
 
     def definition(self) -> Definition:
         """The compiled tool. Raises ToolDefinitionError if its input schema cannot be used."""
@@ -46,10 +83,11 @@ class RemoteTool(FunctionTool[..., Any]):
             from toolcrib.compiling.definition import Definition
             from toolcrib.compiling.schema_params import SchemaParams
 
-            params = SchemaParams(self.remote.input_schema, tool=self.facts.name)
+            params = SchemaParams(self.judged.shown.input_schema, tool=self.facts.name)
             description = self.facts.description
+            hooks = {name: _of_params(hook) for name, hook in self._hooks().items()}
             self._definition = Definition(
-                self._checked(), description, params, _start, "async", {}, Any, True
+                self._checked(), description, params, _start, "async", hooks, Any, True
             )
         return self._definition
 
@@ -73,12 +111,19 @@ class RemoteTool(FunctionTool[..., Any]):
         return f"<RemoteTool {self.facts.name}>"
 
 
+def _of_params(hook: Any) -> Callable[[Any, Any], Any]:
+    """A hook of the function form as a definition calls it: with the tool."""
+    return lambda tool, params: hook(params)
+
+
 def _start(tool: Any, params: Any, ctx: Any) -> Any:
     return tool._call(params, ctx)
 
 
-def facts_of(name: str, remote: RemoteDefinition, server: McpServer) -> Facts:
-    """The facts of a remote tool.
+def facts_of(
+    name: str, remote: RemoteDefinition, server: McpServer, shown: RemoteDefinition | None = None
+) -> Facts:
+    """The facts of a remote tool. `shown` is what a model may read of it, if that is not its definition.
 
     What a server says of the effects of its tools is a claim. As the protocol wants it, a tool of which nothing is said
     is destructive and reaches the open world, and the claims count only for servers that are `trusted`. `effects` of
@@ -88,20 +133,22 @@ def facts_of(name: str, remote: RemoteDefinition, server: McpServer) -> Facts:
     effect = server.effect_of(remote.name)
     if effect is None:
         effect = _claimed(claims)
-    description = remote.description or remote.title or remote.name
+    read = shown or remote
+    description = read.description or read.title or remote.name
     if len(description) > MAX_DESCRIPTION:
         description = description[:MAX_DESCRIPTION] + " […]"
     return Facts(
         name,
         effect,
         frozenset(),
-        title=on_one_line(remote.title, MAX_TITLE),
+        title=on_one_line(read.title, MAX_TITLE),
         description=description,
         idempotent=claims.get("idempotentHint", False) or effect is Effect.READ,
         open_world=claims.get("openWorldHint", True),
         timeout=server.start_timeout + server.max_timeout + LONGER,
         server=server.name,
-        output_schema=remote.output_schema,
+        output_schema=read.output_schema,
+        version=definition_hash(remote)[:VERSION],
     )
 
 

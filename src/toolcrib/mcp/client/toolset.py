@@ -15,6 +15,7 @@ from toolcrib.mcp.client.connection import Link
 from toolcrib.mcp.client.errors import ServerUnavailable
 from toolcrib.mcp.client.identity import Identify, Identities
 from toolcrib.mcp.client.manifest import ManifestCache
+from toolcrib.mcp.client.pins import Pins
 from toolcrib.mcp.client.requests import ServerRequests
 from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
@@ -59,6 +60,8 @@ class McpToolset:
             headers of a call, or a bearer token, from its context. See `toolcrib.mcp.client.identity`.
         resolve: Gives a server with the values that its configuration only refers to, at the moment it is started.
             None: `Expansion()`, which knows the variables of our environment, and no secrets.
+        pins: The definitions that were approved. `Pins.of_user()` keeps them; without it, they last as long as the
+            toolset.
         clock: Gives the time in seconds since the epoch.
 
     Raises ImportError, when a server is started, if the extra `mcp` is not installed.
@@ -99,6 +102,7 @@ class McpToolset:
         auth: Callable[[McpServer], Any] | None = None,
         identity: Mapping[str, Identify] | None = None,
         resolve: Callable[[McpServer], McpServer] | None = None,
+        pins: Pins | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if start not in ("lazy", "background"):
@@ -110,6 +114,7 @@ class McpToolset:
         self._auth = auth
         self._resolve = resolve or Expansion()
         self._local = local
+        self._pins = pins or Pins(clock=clock)
         self._entered = 0
         self._reports: list[RunReport] = []
         self._waited = False
@@ -155,7 +160,7 @@ class McpToolset:
 
     @property
     def version(self) -> int:
-        return sum(handle.version for handle in self._handles.values())
+        return self._pins.version + sum(handle.version for handle in self._handles.values())
 
     async def names(self) -> list[str]:
         if self._entered and not self._waited:
@@ -251,15 +256,13 @@ class McpToolset:
             found = [(handle, tool) for handle in self._handles.values() for tool in handle.tools()]
             names = shown_names((handle.config.name, tool.name) for handle, tool in found)
             tools: dict[str, RemoteTool] = {}
-            for handle, remote in found:
+            judged = self._pins.judge([(handle.config, remote) for handle, remote in found])
+            for (handle, remote), one in zip(found, judged, strict=True):
                 name = names[handle.config.name, remote.name]
                 known = self._tools.get(name)
-                same = (
-                    known is not None
-                    and known.server is handle
-                    and known.remote.to_dict() == remote.to_dict()
-                )
-                tools[name] = known if same and known is not None else RemoteTool(name, remote, handle)
+                if known is None or known.server is not handle or not known.judged.same_tool(one):
+                    known = RemoteTool(name, one, handle, self._pins.approve)
+                tools[name] = known
             self._tools = tools
             self._index = version, tools
         return self._index[1]

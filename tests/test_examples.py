@@ -100,6 +100,14 @@ SHOWN = {
         "order (order 97%, complaint 0%, other 2%)\n   asked by 'native': enforced",
         "complaint? a person looks at it",
     ],
+    "mcp_agent.py": [
+        "tools: deliveries__next_delivery, orders__place, stock__count, stock__list_tools",
+        "  orders: started, protocol 2026-07-28, 1 tool(s)",
+        "[deliveries__next_delivery: success]",
+        "? run orders__place {'tool': 'chisel', 'number': 2}: it can destroy something",
+        "[orders__place: success]Done (ordered: 2 x chisel). They come on Thursday.",
+        "[answered]",
+    ],
     "partial_arguments.py": [
         "… In the crib the tools are kept,\n",
         "… let the morning's work begin.\n  (complete: now it is written)\nsuccess: Wrote The crib.txt",

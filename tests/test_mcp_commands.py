@@ -113,6 +113,7 @@ def test_a_server_that_fails_is_named_with_its_reason_also_later(place: Place) -
     assert "! MCP server broken" in doctor.stdout and "no database here" in doctor.stdout
 
 
+@pytest.mark.promise("mcp-servers.md", "A project's servers count only while exactly their file is trusted.")
 def test_a_projects_servers_count_only_while_their_file_is_trusted(place: Place) -> None:
     file = place.project / ".mcp.json"
     file.write_text(json.dumps({"mcpServers": {"evil": {"command": "touch", "args": ["started"]}}}))
@@ -130,6 +131,9 @@ def test_a_projects_servers_count_only_while_their_file_is_trusted(place: Place)
     assert sorted(path.name for path in place.project.iterdir()) == [".mcp.json"]  # nothing was ever started
 
 
+@pytest.mark.promise(
+    "mcp-servers.md", "A project replaces no server of yours, and cannot call its own tools harmless"
+)
 def test_a_project_replaces_no_server_of_the_users_and_cannot_call_its_tools_harmless(place: Place) -> None:
     place.run("mcp", "add", "git", "--", "mine")
     folder = place.project / ".toolcrib"
@@ -159,6 +163,7 @@ def test_a_project_replaces_no_server_of_the_users_and_cannot_call_its_tools_har
     assert "new" not in [row["name"] for row in place.data("mcp", "list")]
 
 
+@pytest.mark.promise("mcp-servers.md", "A list starts nothing")
 def test_a_list_of_tools_imports_no_sdk(place: Place) -> None:
     """The SDK takes most of a second to import."""
     code = (
@@ -194,6 +199,7 @@ def test_what_cannot_be_added_is_refused(tmp_path: Path, arguments: list[str], w
     assert not (tmp_path / "XDG_CONFIG_HOME").exists()
 
 
+@pytest.mark.promise("mcp-servers.md", "A credential that is written out is not shown.")
 def test_a_credential_is_not_repeated_and_its_place_is_told(place: Place) -> None:
     done = place.run("mcp", "add", "api", "https://example.com/mcp", "-H", "Authorization: Bearer hunter2")
     assert "hunter2" not in done.stdout + done.stderr

@@ -129,6 +129,7 @@ WRONG: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise("mcp-servers.md", "An entry that is wrong is named, and the others are used.")
 @each("entry, words", WRONG)
 def test_a_wrong_entry_is_named_and_the_others_are_read(entry: Any, words: str) -> None:
     complaints: list[str] = []
@@ -233,6 +234,9 @@ def test_a_missing_value_is_named(text: str, words: str) -> None:
         expand(text)
 
 
+@pytest.mark.promise(
+    "mcp-servers.md", "Lists, files of known tools and messages have the reference, never the value."
+)
 def test_what_is_shown_and_hashed_has_no_credentials() -> None:
     server = McpServer(
         "x",

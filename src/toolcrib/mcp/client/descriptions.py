@@ -26,7 +26,7 @@ from typing import Any
 from toolcrib.mcp.client.definitions import RemoteDefinition
 from toolcrib.visible import INVISIBLE, on_one_line
 
-__all__ = ["Finding", "findings", "foreign_names", "without_invisible", "without_words"]
+__all__ = ["Suspicion", "findings", "foreign_names", "without_invisible", "without_words"]
 
 SHOWN = 120  # characters of an excerpt
 LONGEST = 100_000  # characters of a definition that are looked at; what is longer is a finding itself
@@ -111,7 +111,7 @@ _DISTINCTIVE = re.compile(r"(?=.{6,})(?:\w+[_-]\w+|[a-z]+[A-Z]\w+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Suspicion:
     """Something suspicious in a definition: its kind, where it stands, and the words. For a person."""
 
     kind: str
@@ -128,26 +128,26 @@ class Finding:
 
 def findings(
     definition: RemoteDefinition, foreign: Mapping[str, re.Pattern[str]] | None = None
-) -> list[Finding]:
+) -> list[Suspicion]:
     """What is suspicious in a tool's definition, at most one finding of each kind.
 
     `foreign` are the names of other servers' tools, from `foreign_names`. Linear in the definition's length.
     """
-    found: dict[str, Finding] = {}
+    found: dict[str, Suspicion] = {}
     length = 0
     for place, text in _texts(definition):
         length += len(text)
         if length > LONGEST:
-            found.setdefault("length", Finding("length", place, f"more than {LONGEST:,} characters"))
+            found.setdefault("length", Suspicion("length", place, f"more than {LONGEST:,} characters"))
             break
         for kind, words in _matches(text):
-            found.setdefault(kind, Finding(kind, place, on_one_line(words, SHOWN)))
+            found.setdefault(kind, Suspicion(kind, place, on_one_line(words, SHOWN)))
         if foreign and place != "name":
             for server, names in foreign.items():
                 match = names.search(text) if server != definition.server else None
                 if match is not None:
                     words = f"{match[0]}, a tool of {server}"
-                    found.setdefault("shadowing", Finding("shadowing", place, on_one_line(words, SHOWN)))
+                    found.setdefault("shadowing", Suspicion("shadowing", place, on_one_line(words, SHOWN)))
     return list(found.values())
 
 

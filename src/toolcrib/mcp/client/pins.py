@@ -29,7 +29,7 @@ from typing import Any
 from toolcrib.errors import ToolcribError
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definition
 from toolcrib.mcp.client.descriptions import (
-    Finding,
+    Suspicion,
     findings,
     foreign_names,
     without_invisible,
@@ -74,7 +74,7 @@ class JudgedTool:
     state: PinState
     shown: RemoteDefinition
     hash: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Suspicion, ...] = ()
     pinned: RemoteDefinition | None = None
 
     def same_tool(self, other: JudgedTool) -> bool:
@@ -141,7 +141,7 @@ class Pins:
         self._lock = threading.Lock()
         self._stamp: tuple[int, ...] | None = None
         self._pins: dict[tuple[str, str, str], _Pin] = {}
-        self._found: dict[tuple[str, str], tuple[Finding, ...]] = {}
+        self._found: dict[tuple[str, str], tuple[Suspicion, ...]] = {}
         self._suspicious: set[str] = set()
         self.problem = ""
         self.version = 0  # changes with the pins
@@ -150,6 +150,11 @@ class Pins:
     def of_user(cls) -> Pins:
         """The pins of this user, below the user's state folder."""
         return cls(state_folder() / "mcp-pins.json")
+
+    @property
+    def stored(self) -> bool:
+        """Whether the pins are in a file, so that approving one waits for the disk."""
+        return self._file is not None
 
     def judge(self, tools: Sequence[tuple[McpServer, RemoteDefinition]]) -> list[JudgedTool]:
         """Each tool with what follows from its pin. All tools of all servers are given: one may name another."""
@@ -207,7 +212,7 @@ class Pins:
                 return JudgedTool(tool, PinState.CHANGED, shown, mark, found, before)
         if found or self.problem:
             self._suspicious.add(mark)
-            broken = (Finding("pins", "file of pins", self.problem),) if self.problem else ()
+            broken = (Suspicion("pins", "file of pins", self.problem),) if self.problem else ()
             shown = without_words(tool, FLAGGED)
             return JudgedTool(tool, PinState.FLAGGED, shown, mark, (*found, *broken))
         return JudgedTool(tool, PinState.NEW, without_invisible(tool), mark)

@@ -12,7 +12,7 @@ from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
 from toolcrib.hooks import FunctionHooks
 from toolcrib.mcp.client.definitions import RemoteDefinition
-from toolcrib.mcp.client.pins import JudgedTool, PinState, definition_hash
+from toolcrib.mcp.client.pins import JudgedTool, Pins, PinState, definition_hash
 from toolcrib.question import Preview
 from toolcrib.visible import on_one_line
 
@@ -33,8 +33,8 @@ VERSION = 16  # digits of a definition's hash, which an approval of a call is bo
 class RemoteTool(FunctionTool[..., Any]):
     """A tool of a server. It is compiled at its first use; what is wrong with its result schema is a warning.
 
-    `judged` says what a model may be shown of its definition, and why a person must be asked; see `pins`. `approve`
-    pins the definition when a call of it runs.
+    `judged` says what a model may be shown of its definition, and why a person must be asked; see `pins`, where
+    the definition is pinned when a call of it runs.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class RemoteTool(FunctionTool[..., Any]):
         name: str,
         judged: JudgedTool,
         server: ServerHandle,
-        approve: Callable[[McpServer, RemoteDefinition], None],
+        pins: Pins,
     ) -> None:
         self.remote = judged.definition
         self.server = server
         self.judged = judged
-        self._approve = approve
+        self._pins = pins
         self._pinned = judged.state is PinState.APPROVED
         facts = facts_of(name, self.remote, server.config, judged.shown)
         super().__init__(self._call, facts, judged.shown.input_schema, self._hooks(), None)
@@ -63,7 +63,10 @@ class RemoteTool(FunctionTool[..., Any]):
         from toolcrib.mcp.client.calling import call_remote
 
         if not self._pinned:  # the call was allowed, or a person has said yes to it
-            await asyncio.to_thread(self._pin)
+            if self._pins.stored:
+                await asyncio.to_thread(self._pin)
+            else:
+                self._pin()
         if self.server.identities is None:
             return await call_remote(ctx, self.server, self.remote, arguments)
         async with self.server.identities.caller_of(ctx) as caller:
@@ -72,7 +75,7 @@ class RemoteTool(FunctionTool[..., Any]):
     def _pin(self) -> None:
         """Pin the definition that this call was decided on."""
         try:
-            self._approve(self.server.config, self.remote)
+            self._pins.approve(self.server.config, self.remote)
             self._pinned = True
         except ToolcribError as problem:
             self.server.warn(f"that tool {self.remote.name!r} is approved cannot be kept: {problem}")

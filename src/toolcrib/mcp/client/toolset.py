@@ -261,7 +261,7 @@ class McpToolset:
                 name = names[handle.config.name, remote.name]
                 known = self._tools.get(name)
                 if known is None or known.server is not handle or not known.judged.same_tool(one):
-                    known = RemoteTool(name, one, handle, self._pins.approve)
+                    known = RemoteTool(name, one, handle, self._pins)
                 tools[name] = known
             self._tools = tools
             self._index = version, tools

@@ -9,7 +9,7 @@ from typing import Any, Final
 from toolcrib.guided.local.engine import GuideError
 from toolcrib.guided.local.vocabulary import Vocabulary
 
-__all__ = ["LlguidanceEngine"]
+__all__ = ["LlguidanceEngine", "tokenizer_of"]
 
 WHITESPACE: Final = r"[\x20\x0A\x09]{1,8}"  # unbounded, models write space until their tokens are used up
 LIMIT: Final = 300  # characters of an engine's words that a person is shown
@@ -28,7 +28,7 @@ class LlguidanceEngine:
             raise GuideError(MISSING) from None
         self._llg: Any = llguidance
         made = isinstance(tokenizer, llguidance.LLTokenizer)
-        self._tokenizer: Any = tokenizer if made else _tokenizer_of(_vocabulary(tokenizer), llguidance)
+        self._tokenizer: Any = tokenizer if made else tokenizer_of(_vocabulary(tokenizer), llguidance)
         self.vocabulary_size: int = self._tokenizer.vocab_size
         self.ends: tuple[int, ...] = tuple(self._tokenizer.eos_tokens)
         self._options: dict[str, Any] = (
@@ -105,7 +105,7 @@ class _Wrapped:
         return self._vocabulary.split(text.encode() if isinstance(text, str) else text)
 
 
-def _tokenizer_of(vocabulary: Vocabulary, llg: Any) -> Any:
+def tokenizer_of(vocabulary: Vocabulary, llg: Any) -> Any:
     return llg.LLTokenizer(llg.TokenizerWrapper(_Wrapped(vocabulary)), eos_token=[*vocabulary.ends])
 
 

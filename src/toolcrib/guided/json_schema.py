@@ -17,7 +17,8 @@ class JsonSchema:
     """A JSON value that fits a schema, which is given as a mapping or as a type (a Pydantic model, a dataclass,
     `list[int]`, whatever a tool's parameter may be).
 
-    `name` and `description` are sent to servers that take them. ValueError where there is no schema.
+    A `format` is a constraint, as far as the schema's draft knows it. `name` and `description` are sent to servers that
+    take them. ValueError where there is no schema.
 
     >>> JsonSchema(list[int]).schema
     {'type': 'array', 'items': {'type': 'integer'}}
@@ -37,7 +38,7 @@ class JsonSchema:
 
         core, raw = (None, self.source) if isinstance(self.source, Mapping) else _of_type(self.source)
         try:
-            checks = offline_validator(raw)
+            checks = offline_validator(raw, formats=True)
         except Exception as problem:
             raise ValueError(f"JsonSchema: this is no JSON Schema that can be used: {problem}") from problem
         object.__setattr__(self, "schema", clean(raw))

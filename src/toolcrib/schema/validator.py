@@ -8,10 +8,11 @@ from typing import Any
 __all__ = ["offline_validator"]
 
 
-def offline_validator(schema: Mapping[str, Any]) -> Any:
+def offline_validator(schema: Mapping[str, Any], *, formats: bool | None = None) -> Any:
     """The validator of a schema. A reference that leaves the schema is an error; it is never fetched.
 
-    A foreign schema may name an address of the network or a file of this machine.
+    A foreign schema may name an address of the network or a file of this machine. `formats` says whether a `format` is
+    a constraint; without it, its draft decides.
     """
     import jsonschema_rs
 
@@ -21,7 +22,7 @@ def offline_validator(schema: Mapping[str, Any]) -> Any:
             jsonschema_rs.validator_for({"$schema": own["$schema"]}, retriever=_refuse)
         except Exception:  # a meta-schema that only its author knows
             del own["$schema"]
-    return jsonschema_rs.validator_for(own, retriever=_refuse)
+    return jsonschema_rs.validator_for(own, retriever=_refuse, validate_formats=formats)
 
 
 def _refuse(address: str) -> Any:

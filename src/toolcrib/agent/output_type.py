@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args, overload
 
 from toolcrib.agent.output_var import Out
@@ -235,4 +237,12 @@ def as_output_type(given: Any) -> OutputType[Any]:
     """The OutputType of what `output=` was given."""
     if isinstance(given, OutputType):
         return given
+    if isinstance(given, type | GenericAlias):
+        return _of_one(given)
     return OutputType(*given) if isinstance(given, list | tuple) else OutputType(given)
+
+
+@lru_cache(maxsize=128)
+def _of_one(kind: Any) -> OutputType[Any]:
+    """The OutputType of a type, the same each time, so that it is compiled once."""
+    return OutputType(kind)

@@ -32,6 +32,7 @@ GOALS: dict[tuple[str, str], Goal] = {
     ("answers", "chat, 100 calls of 1 kB"): Goal("× floor", 10),
     ("answers", "messages, 4 calls"): Goal("× floor", 10),
     ("answers", "messages, 100 calls of 1 kB"): Goal("× floor", 10),
+    ("typed", "streamed"): Goal("× json", 25),
     **{
         # "linear": a busy machine makes it up to 1.5; what is quadratic grows a hundredfold
         ("text", f"{name}, many calls"): Goal("× growth", 2)

@@ -12,15 +12,17 @@ pytestmark = pytest.mark.slow
 
 SAMPLES = """\
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 from typing_extensions import assert_type
 
 from toolcrib import Agent, Answer, Context, Effect, Question, Tool, Toolbox, ToolFactory, ToolResult, Verdict, tool
 from toolcrib.access import Access
-from toolcrib.agent import Budget, Outcome
+from toolcrib.agent import Budget, OutputItem, OutputType, Outcome
 from toolcrib.events import CallFinished, StatusChanged
+from toolcrib.extraction import choose, classify, extract, extract_items, extract_many_sync, extract_sync
+from toolcrib.guided import Choice
 from toolcrib.prepared import Ready
 from toolcrib.toolbox import NextExecute
 from toolcrib.toolset import with_middleware
@@ -196,7 +198,7 @@ async def stock(ctx: Context[Shop]) -> int:
 @tool(effect=Effect.READ, secrets=(), delegates=True)
 async def delegated(ctx: Context[Shop]) -> str:
     outcome = await Agent("openai:gpt-5", [stock]).run("count", within=ctx)
-    assert_type(outcome.nested, list[Outcome])
+    assert_type(outcome.nested, list[Outcome[Any]])
     return outcome.text
 
 
@@ -296,6 +298,47 @@ Toolbox(["shell"])  # WRONG: a name is not a tool
 right("x")  # WRONG: the function's own types hold
 right(1, 2)  # WRONG: the function's own types hold
 Context[dict[str, int]]({"a": "b"})  # WRONG: dependencies are typed
+
+
+async def make_number(a: int) -> float: ...
+def make_bytes(a: int) -> bytes: ...
+def check_point(value: P) -> None: ...
+def needs_text(agent: Agent[Shop]) -> None: ...
+
+
+class Q(BaseModel):
+    b: int
+
+
+async def typed() -> None:
+    assert_type((await Agent("m").run("x")).output, str)
+    assert_type((await Agent("m", output=P).run("x")).output, P)
+    assert_type((await Agent("m", output=list[P]).run("x")).output, list[P])
+    assert_type((await Agent("m", output=Typed).run("x")).output, Typed)
+    assert_type((await Agent("m", output=OutputType(P, validators=[check_point])).run("x")).output, P)
+    assert_type((await Agent("m", output=OutputType(P, Q)).run("x")).output, P | Q)
+    assert_type((await Agent("m", output=OutputType(make_number)).run("x")).output, float)
+    assert_type((await Agent("m", output=OutputType(make_bytes)).run("x")).output, bytes)
+    assert_type((await Agent("m", output=OutputType(Choice("a", "b"))).run("x")).output, str)
+    agent = Agent("m", [stock], output=P, deps=Shop())
+    assert_type((await agent.run("x", output=int)).output, int)
+    assert_type(agent.run_sync("x", output=OutputType(P, Q)).output, P | Q)
+    run = agent.start("x", output=list[P])
+    assert_type((await run).output, list[P])
+    held: Agent[Shop, P] = agent
+    needs_text(agent)  # WRONG: it answers with a P
+    (await held.run("x")).output.b  # WRONG: a P has no b
+    (await agent.run("x", outptu=int))  # WRONG: misspelt
+    assert_type((await extract("m", P, "x")).output, P)
+    assert_type(extract_sync("m", list[int], "x", max_tokens=9).output, list[int])
+    assert_type(extract_many_sync("m", P, ["a", "b"])[0].output, P)
+    assert_type(await choose("m", "x", {"a": 1, "b": 2}), int)
+    assert_type((await classify("m", "x", ["a"])).label, str)
+    async for item in extract_items("m", P, "x"):
+        assert_type(item, OutputItem[P])
+    extract_sync("m", P, "x", tools=[])  # WRONG: no such option
+    OutputType(P, retrys=3)  # WRONG: misspelt
+    OutputType(P, rung="nativ")  # WRONG: no such rung
 """
 WRONG = {n for n, line in enumerate(SAMPLES.splitlines(), 1) if "# WRONG" in line}
 

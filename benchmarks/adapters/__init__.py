@@ -9,6 +9,7 @@
 | `stream()` | label -> a function that makes a reader: called with a chunk, it gives the value so far |
 | `define(function)`, `use(tool)` | declares a tool; schema and first validation |
 | `answers()` | "chat" or "messages" -> label -> a function from frames, and `step` to call at each, to calls |
+| `typed()` | "whole" or "streamed" -> label -> an async function to the value, and the `Served` that it asks |
 | `text()` | label -> a `Reader` (measures/text.py) of texts with calls in them |
 | `bodies()` | label -> a function from a number of turns to a function that makes the body of the next request |
 | `guarded(function)` | row -> an async function like those of `calls`, with secrets to be masked or a log to be kept |

@@ -145,6 +145,31 @@ def answers() -> dict[str, dict[str, Any]]:
     }
 
 
+def typed() -> dict[str, dict[str, Any]]:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from typed_answers import TEXT, Invoice, Served
+
+    served = Served()
+    model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=served.client()))
+    agent = Agent(model, output_type=Invoice)
+
+    async def once() -> Any:
+        return (await agent.run(TEXT)).output
+
+    async def streamed() -> Any:
+        last = None
+        async with agent.run_stream(TEXT) as result:
+            async for item in result.stream_output(debounce_by=None):
+                last = item
+        return last
+
+    return {
+        "whole": {"Agent.run": (once, served)},
+        "streamed": {"run_stream, stream_output": (streamed, served)},
+    }
+
+
 define = Tool
 
 

@@ -228,6 +228,49 @@ def stream() -> dict[str, Any]:
     return {"JsonStream.value": reader(False), "JsonStream.value and its events": reader(True)}
 
 
+def typed() -> dict[str, dict[str, Any]]:
+    from typed_answers import TEXT, Invoice, Served
+
+    from toolcrib import Agent
+    from toolcrib.agent import OutputType
+    from toolcrib.extraction import extract
+    from toolcrib.models.openai import OpenAIChat
+
+    served = Served()
+
+    class Chat(OpenAIChat):
+        def _make_client(self) -> Any:
+            return served.client()
+
+    model = Chat("m", api_key="none")
+    by_call = OutputType(Invoice, rung="forced tool")
+    agent, native = Agent(model, output=by_call), Agent(model, output=Invoice)
+
+    async def once() -> Any:
+        return (await agent.run(TEXT)).output
+
+    async def held() -> Any:
+        return (await native.run(TEXT)).output
+
+    async def extracted() -> Any:
+        return (await extract(model, by_call, TEXT)).output
+
+    async def streamed() -> Any:
+        run = agent.start(TEXT)
+        async for partial in run.stream_partial():
+            assert partial is not None
+        return (await run).output
+
+    return {
+        "whole": {
+            "Agent.run, a call": (once, served),
+            "Agent.run, native": (held, served),
+            "extract, a call": (extracted, served),
+        },
+        "streamed": {"stream_partial, a call": (streamed, served)},
+    }
+
+
 def answers() -> dict[str, dict[str, Any]]:
     import answer_streams
     from answer_streams import Calls, Memory

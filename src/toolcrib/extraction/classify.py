@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.output_type import OutputType
-from toolcrib.extraction.extract import ExtractOptions, begun, extractor, run_sync
+from toolcrib.extraction.extract import ExtractOptions, extractor, outcome_of, run_sync
 from toolcrib.extraction.probabilities import label_probabilities
 from toolcrib.models.model import Model
 
@@ -122,7 +122,7 @@ async def choose(
     options.setdefault("instructions", f"{CHOOSE}\n{_listed(dict.fromkeys(named, ''))}")
     agent = extractor(model, _one_of(list(named)), options)
     try:
-        chosen: str = (await begun(agent, source, options)).output
+        chosen: str = (await outcome_of(agent, source, options)).output
         return named[chosen]
     finally:
         await agent.aclose()
@@ -156,7 +156,7 @@ def gives_logprobs(model: Any) -> bool:
 async def _outcome(
     model: Model, output: OutputType[str], source: Source, options: ExtractOptions
 ) -> Outcome[str]:
-    return await begun(extractor(model, output, options), source, options)
+    return await outcome_of(extractor(model, output, options), source, options)
 
 
 def _one_of(names: list[str]) -> OutputType[str]:

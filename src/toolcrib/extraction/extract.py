@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolcrib.agent.output_stream import PartialOutput
     from toolcrib.agent.run import Run
     from toolcrib.extraction.sources import Source
+    from toolcrib.messages import Message
 
 __all__ = [
     "INSTRUCTIONS",
@@ -79,9 +80,20 @@ def extractor(model: Model | str, output: OutputType[Any], options: ExtractOptio
 
 
 def begun(agent: Agent[Any, Any], source: Source, options: ExtractOptions) -> Run[Any]:
-    """A run of the agent over a source."""
+    """A run of the agent over a source, whose events are read."""
+    before, task = _task(agent, source, options)
+    return agent.start(task, messages=before)
+
+
+async def outcome_of(agent: Agent[Any, Any], source: Source, options: ExtractOptions) -> Outcome[Any]:
+    """The outcome of a run of the agent over a source, of which nobody reads events."""
+    before, task = _task(agent, source, options)
+    return await agent.run(task, messages=before)
+
+
+def _task(agent: Agent[Any, Any], source: Source, options: ExtractOptions) -> tuple[list[Message], Message]:
     before, task = conversation_of(source, as_text=not reads_documents(agent.model))
-    return agent.start(task, messages=[*options.get("messages", ()), *before])
+    return [*options.get("messages", ()), *before], task
 
 
 async def extract(
@@ -101,7 +113,7 @@ async def extract(
     """
     agent = extractor(model, as_output_type(output), options)
     async with _closing(agent):
-        outcome = await begun(agent, source, options)
+        outcome = await outcome_of(agent, source, options)
     return _finished(outcome)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from toolcrib.agent.outcome import NotFinished, Outcome
 from toolcrib.agent.output_type import OutputSpec, as_output_type
-from toolcrib.extraction.extract import ExtractOptions, begun, extractor, run_sync
+from toolcrib.extraction.extract import ExtractOptions, extractor, outcome_of, run_sync
 from toolcrib.extraction.sources import conversation_of
 from toolcrib.messages import Usage, messages_to_json
 from toolcrib.models.model import Model
@@ -188,7 +188,7 @@ async def _fill(
         mark = kept.mark_of(source)
         if kept.give(found, mark):
             return
-    outcome = await begun(agent, source, options)
+    outcome = await outcome_of(agent, source, options)
     found.outcome, found.usage = outcome, outcome.usage
     if not outcome.has_output:
         found.problem = str(NotFinished(outcome))

@@ -2,6 +2,7 @@
 
 import asyncio
 import enum
+import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -13,6 +14,7 @@ from toolcrib import Agent, Context, Effect, ToolDefinitionError, ToolError, too
 from toolcrib.agent import NotFinished, OutputType, Reason
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec, OpenAIResponsesCodec
 from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.text import TextCodec
 from toolcrib.guided import Choice, JsonSchema, Regex
 from toolcrib.messages import Request, Usage
 from toolcrib.models import AnthropicMessages, Scripted
@@ -399,3 +401,86 @@ def test_extras_of_a_model_do_not_undo_the_schema() -> None:
     request = Request([], extras={"anthropic": {"output_config": {"format": {"type": "json_schema"}}}})
     sent = AnthropicMessages("claude", api_key="k", body=body)._request(request, stream=False)
     assert sent["output_config"] == {"format": {"type": "json_schema"}, "effort": "low"}
+
+
+def test_a_function_is_called_once_for_an_answer() -> None:
+    called: list[str] = []
+
+    async def send(to: str) -> str:
+        called.append(to)
+        await asyncio.sleep(0)
+        return f"sent to {to}"
+
+    both = {"calls": [*answer(to="ann")["calls"], *answer(to="bob")["calls"]]}
+    outcome = run(Scripted([both]), OutputType(send), early_start=True)
+    assert (called, outcome.output) == (["ann"], "sent to ann")
+    assert "given already" in outcome.messages[-1].results[1].text
+
+
+def test_a_rung_that_a_server_does_not_have_is_an_error_that_says_which_there_are() -> None:
+    agent = Agent(Scripted([answer(result=1)]), output=OutputType(int, rung="strict tool"))
+    with pytest.raises(TypeError, match="'forced tool'"):
+        asyncio.run(agent.run("go"))
+
+
+def test_an_assertion_of_a_validator_is_told_in_its_words() -> None:
+    def positive(value: int) -> None:
+        assert value > 0, "it has to be positive"
+
+    outcome = run(Scripted([answer(result=-1), answer(result=1)]), OutputType(int, validators=[positive]))
+    assert "it has to be positive" in outcome.messages[2].results[0].text
+
+
+def test_a_model_that_writes_its_calls_as_text_answers_too() -> None:
+    codec = TextCodec(OpenAIChatCodec("here"), "hermes")
+
+    class Writer:
+        name = "writer"
+        target = "text"
+
+        def __init__(self) -> None:
+            self.codec = codec
+            self.said = [
+                '{"name": "look", "arguments": {"path": "a"}}',
+                '{"name": "attempt_completion", "arguments": {"result": 12}}',
+            ]
+
+        async def stream(self, request: Request) -> Any:
+            codec.request(request, model="m", stream=False)
+            text = f"<tool_call>\n{self.said.pop(0)}\n</tool_call>"
+            choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            yield codec.response({"choices": [choice]}, request)
+
+    outcome = run(Writer(), int, tools=[look])
+    assert (outcome.output, outcome.rung, outcome.turns) == (12, "forced tool", 2)
+
+
+def test_a_typed_agent_is_a_tool_of_another_and_a_delegate() -> None:
+    helper = Agent(Scripted([answer(number="7", total=2)]), output=Invoice)
+    ask = helper.as_tool("read_invoice", "Reads an invoice.")
+    outer = Scripted(
+        [{"calls": [{"name": "read_invoice", "arguments": {"task": "x"}}]}, answer(result="done")]
+    )
+    outcome = run(outer, Literal["done"], tools=[ask], autonomy="full")
+    assert outcome.messages[2].results[0].text == '{"number":"7","total":2.0,"lines":[]}'
+    assert outcome.nested[0].output == Invoice(number="7", total=2)
+
+
+def test_items_that_fitted_before_a_run_waited_still_count() -> None:
+    @tool(effect=Effect.WRITE, secrets=())
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    options: dict[str, Any] = {"on_question": "suspend", "output": OutputType(list[Line], itemwise=True)}
+    good, bad = {"text": "a", "amount": 1}, {"text": "b", "amount": "x"}
+    first = Agent(
+        Scripted([answer(result=[good, bad]), {"calls": [{"name": "pay", "arguments": {"amount": 3}}]}]),
+        [pay],
+        **options,
+    )
+    waiting = asyncio.run(first.run("go"))
+    saved = json.loads(json.dumps(waiting.to_json()))
+    second = Agent(Scripted([answer(result=[{"text": "b", "amount": 2}])]), [pay], **options)
+    outcome = second.resume_sync(saved, {waiting.questions[0].id: True})
+    assert [line.amount for line in outcome.output] == [1, 2]

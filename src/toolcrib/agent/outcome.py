@@ -107,6 +107,7 @@ class Outcome(Generic[Out]):
     nested: list[Outcome[Any]] = field(default_factory=list)
     questions: tuple[Question, ...] = ()
     saved: dict[str, Any] | None = field(default=None, repr=False)
+    is_typed: bool = False
     attempts: int = 0
     rung: Rung | None = None
     guarantee: str = ""
@@ -130,14 +131,14 @@ class Outcome(Generic[Out]):
         if self._value is not NO_OUTPUT:
             value: Out = self._value
             return value
-        if not self.finished or self.rung is not None:
+        if not self.finished or self.is_typed:
             raise NotFinished(self)
         return cast("Out", self.text)
 
     @property
     def has_output(self) -> bool:
         """Whether there is an output."""
-        return self._value is not NO_OUTPUT or (self.finished and self.rung is None)
+        return self._value is not NO_OUTPUT or (self.finished and not self.is_typed)
 
     @property
     def finished(self) -> bool:

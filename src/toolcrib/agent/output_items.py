@@ -67,6 +67,7 @@ class ItemsSoFar:
 
     def __init__(self) -> None:
         self.good: dict[int, Any] = {}
+        self._raw: dict[int, Any] = {}  # of the good ones, as the model wrote them
         self.problems: dict[int, str] = {}
         self.answers = 0
 
@@ -79,8 +80,24 @@ class ItemsSoFar:
             if found.problem:
                 self.problems[place] = found.problem
             else:
-                self.good[place] = found.value
+                self.good[place], self._raw[place] = found.value, item
                 self.problems.pop(place, None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The items as plain JSON data."""
+        good = {str(place): raw for place, raw in self._raw.items()}
+        return {
+            "answers": self.answers,
+            "good": good,
+            "problems": {str(k): v for k, v in self.problems.items()},
+        }
+
+    def restore(self, data: Mapping[str, Any], read: Any) -> None:
+        """Take what `to_dict` gave, in another process; each item is validated again."""
+        self.answers = int(data["answers"])
+        self.problems = {int(place): str(problem) for place, problem in data["problems"].items()}
+        for place, raw in data["good"].items():
+            self.good[int(place)], self._raw[int(place)] = read(int(place), 0, raw).value, raw
 
     @property
     def values(self) -> list[Any]:

@@ -224,7 +224,7 @@ class OutputShape:
         facts = Facts(
             COMPLETION, max(effects, default=Effect.READ), frozenset(),
             description=f"{FINISH}\n\n{said}" if said else FINISH,
-            open_world=False, idempotent=True, inline=True, max_output=MAX_OUTPUT,
+            open_world=bool(self._functions), idempotent=not self._functions, inline=True, max_output=MAX_OUTPUT,
         )  # fmt: skip
         execute = CompletionTool.execute if needs_async else CompletionTool.execute_inline
         if isinstance(kind, Signature):
@@ -324,12 +324,12 @@ class OutputShape:
                     given = await given
             except ToolError as refusal:
                 raise WrongAnswer(refusal.message) from refusal
-            except ValueError as problem:
+            except (ValueError, AssertionError) as problem:
                 raise WrongAnswer(f"The answer was refused: {self._words(problem)}") from problem
             value = value if given is None else given
         return value
 
-    def _words(self, problem: ValueError) -> str:
+    def _words(self, problem: ValueError | AssertionError) -> str:
         from pydantic_core import ValidationError
 
         if isinstance(problem, ValidationError):  # its own text has names of Python
@@ -352,6 +352,7 @@ class CompletionTool:
         self.outputs: dict[CallKey, Any] = {}
         self._items: dict[str, ItemsSoFar] = {}
         self._sources: dict[str, Source] = {}
+        self._answering: set[str] = set()  # runs whose answer a function of the user was called with
 
     def begin(self, run: str, source: Source) -> None:
         """A run begins: `source` gives all that it was given to read so far, which quotes are checked against."""
@@ -370,6 +371,7 @@ class CompletionTool:
         for key in [key for key in self.outputs if key.run == run]:
             del self.outputs[key]
         self._sources.pop(run, None)
+        self._answering.discard(run)
         return self._items.pop(run, None) or ItemsSoFar()
 
     def definition(self) -> Definition:
@@ -378,9 +380,17 @@ class CompletionTool:
 
     async def execute(self, params: Any, ctx: Context[Any]) -> ToolResult:
         """Call the user's functions with the answer. Raises ToolError with words for the model where they refuse it."""
-        value = self.outputs[ctx.key] = await self.shape.finished(
-            params, ctx, self.items_of(ctx.key.run), self.source_of(ctx.key.run)
-        )
+        run = ctx.key.run
+        if run in self._answering:
+            raise WrongAnswer(f"The answer was given already: {COMPLETION} is called once.")
+        if self.shape.needs_call:  # no function of the user's runs twice for one answer
+            self._answering.add(run)
+        try:
+            value = await self.shape.finished(params, ctx, self.items_of(run), self.source_of(run))
+        except BaseException:
+            self._answering.discard(run)
+            raise
+        self.outputs[ctx.key] = value
         return _result(value)
 
     def execute_inline(self, params: Any, ctx: Context[Any]) -> ToolResult:

@@ -44,6 +44,11 @@ class WatchedModel:
         self._parser: _Parser | None = None
         self._index = -1  # of the call that is the answer
 
+    @property
+    def begun(self) -> int:
+        """How many answers were begun so far, with those of earlier requests."""
+        return self.attempt - (self._parser is None)
+
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The model's stream."""
         stream: Any = self._model.stream(request)

@@ -59,10 +59,14 @@ class TypedRun:
         self._watched: WatchedModel | None = None
         self._at = int(saved.get("step", -1))
         self.problem = ""
+        if items := saved.get("items"):
+            tool.items_of(run).restore(items, self.shape.item_shape().read_item)
 
     def to_dict(self) -> dict[str, Any]:
         """What a run that waits has to remember, as plain JSON data."""
+        items = self.tool.items_of(self.run)
         return {
+            **({"items": items.to_dict()} if items.answers else {}),
             "attempts": self.attempts,
             "tokens": self.tokens,
             "asked_again": self._asked_again,
@@ -127,7 +131,7 @@ class TypedRun:
         """The model, of whose answer each piece is told as it comes."""
         from toolcrib.agent.output_stream import WatchedModel
 
-        before = 0 if self._watched is None else self._watched.attempt
+        before = 0 if self._watched is None else self._watched.begun
         self._watched = WatchedModel(model, self.shape, self.step, before + 1, tell)
         return self._watched
 
@@ -189,8 +193,10 @@ class TypedRun:
         outcome._value = self.output
         outcome.item_problems = self.tool.forget(self.run).problems
         outcome.attempts = self.attempts + (self.output is not NO_OUTPUT)
-        outcome.rung = self.step.rung
-        outcome.guarantee, outcome.losses = self.step.guarantee, self.step.losses
+        outcome.is_typed = True
+        if self._ladder is not None:
+            outcome.rung = self.step.rung
+            outcome.guarantee, outcome.losses = self.step.guarantee, self.step.losses
 
     def gives_up(self) -> str:
         """Why no wrong answer is sent back any more; "" while one may be."""

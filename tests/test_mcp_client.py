@@ -28,6 +28,7 @@ from toolcrib.mcp.client.definitions import read_definitions
 from toolcrib.mcp.client.errors import ServerUnavailable
 from toolcrib.mcp.client.in_process import InProcessLink
 from toolcrib.mcp.client.manifest import Manifest, ManifestCache
+from toolcrib.mcp.client.pages import read_list
 from toolcrib.mcp.names import LONGEST, shown_names
 from toolcrib.messages import Request
 from toolcrib.models import Scripted
@@ -74,7 +75,7 @@ async def test_a_connection_speaks_both_eras(era: str, protocol: str) -> None:
     connection = await Connection.open("calc", InProcessLink(calculator()), era=era, timeout=10)
     try:
         assert connection.protocol == protocol
-        listed, _, problems = await connection.listed("tools/list", "tools")
+        listed, _, problems = await read_list(connection, "tools/list", "tools")
         assert [tool["name"] for tool in listed] == ["add"]
         assert problems == []
         answer = await connection.call_tool("add", {"a": 1, "b": 2})
@@ -298,7 +299,7 @@ def test_a_toolset_serves_several_event_loops() -> None:
 
 
 def test_without_the_protocols_package_a_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolcrib.mcp.client.server.find_spec", lambda name: None)
+    monkeypatch.setattr("toolcrib.mcp.client.opening.find_spec", lambda name: None)
     tools = McpToolset(in_process={"s": RawServer()})
     with pytest.raises(ServerUnavailable, match=r'pip install "toolcrib\[mcp\]"'):
         asyncio.run(tools.server("s").connected())
@@ -353,8 +354,6 @@ async def test_a_changed_list_is_listed_again(protocol: str) -> None:
         ([tool("t", inputSchema={"type": "object", "required": "a"}), tool("u")], ["u"], ""),
         ([tool("t", inputSchema={"type": "object", "properties": {"a": {"x-mcp-header": "a b"}}})], [], "left out"),
         ([tool("\x1b[2Jx\u202e")], ["_2Jx_"], ""),
-        ([tool("t", description="x" * 600_000), tool("u")], ["u"], "more than 500000 bytes"),
-        ([tool("t", description="\ud800"), tool("u")], ["u"], "'t'"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:tool 's__t' was set aside")
@@ -435,7 +434,7 @@ print([name for name in ("mcp", "mcp_types", "httpx2", "starlette") if name in s
         lambda path: path.chmod(0o666),
         lambda path: (path.rename(path.with_suffix(".x")), path.symlink_to(path.with_suffix(".x"))),
         lambda path: (path.unlink(), path.mkdir()),
-        lambda path: (path.unlink(), os.mkfifo(path)),
+        lambda path: path.unlink() or os.mkfifo(path),
     ],
 )  # fmt: skip
 def test_a_stored_list_that_cannot_be_trusted_counts_as_none(

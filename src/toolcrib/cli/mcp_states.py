@@ -12,7 +12,7 @@ from toolcrib.cli.mcp_servers import ConfiguredServers, login_store, make_toolse
 from toolcrib.cli.undo_text import ago
 from toolcrib.cli.user_files import stored_secrets
 from toolcrib.cli.wording import counted
-from toolcrib.mcp.client.server import ServerStatus
+from toolcrib.mcp.client.status import ServerStatus
 from toolcrib.mcp.config import McpServer
 
 NOT_LISTED = "not started yet; to start it and list its tools: toolcrib mcp test"

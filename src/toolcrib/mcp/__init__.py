@@ -12,7 +12,8 @@ from toolcrib.lazy_names import lazy_names
 if TYPE_CHECKING:
     from toolcrib.mcp.client.requests import ServerRequests
     from toolcrib.mcp.client.sampling import Sampling
-    from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
+    from toolcrib.mcp.client.server import ServerHandle
+    from toolcrib.mcp.client.status import ServerState, ServerStatus
     from toolcrib.mcp.client.toolset import McpToolset
     from toolcrib.mcp.config import McpServer
     from toolcrib.mcp.config_files import McpConfigError, read_mcp_servers
@@ -48,7 +49,8 @@ __getattr__ = lazy_names(
     {
         "client.requests": ("ServerRequests",),
         "client.sampling": ("Sampling",),
-        "client.server": ("ServerHandle", "ServerState", "ServerStatus"),
+        "client.server": ("ServerHandle",),
+        "client.status": ("ServerState", "ServerStatus"),
         "client.toolset": ("McpToolset",),
         "config": ("McpServer",),
         "config_files": ("McpConfigError", "read_mcp_servers"),

@@ -24,13 +24,11 @@ from toolcrib.mcp.client.errors import (
 )
 from toolcrib.mcp.client.seams import OnProgress
 
-__all__ = ["Connection", "Link"]
+__all__ = ["Connection", "Link", "Notified"]
 
 ALIVE = 30.0  # seconds that a server has to answer when it is asked whether it still does
 ENDS = 0.1  # seconds in which a connection is seen to end, once one of its requests was told so
-LONGEST_LIST = 32_000_000  # characters of all its pages
 CLOSE = 4.0  # seconds that closing may take before it is cut off
-PAGES = 100  # of one list
 HEADER_MISMATCH = -32020  # code of an error: the headers do not repeat the arguments as the schema wants
 # How the SDK says that a connection or an answer broke off. Servers use the code for errors of their own, too.
 CLOSED = -32000
@@ -268,41 +266,6 @@ class Connection:
         if not isinstance(answer, dict):
             raise ConnectionLost(self._explained("its answer is no object"))
         return answer
-
-    async def listed(self, method: str, key: str) -> tuple[list[Any], dict[str, Any], list[str]]:
-        """All pages of a list: its items, the first page's other fields, and problems, a sentence each.
-
-        A list that does not end, or that repeats a cursor, is cut.
-        """
-        items: list[Any] = []
-        size = 0
-        first: dict[str, Any] = {}
-        seen: set[str] = set()
-        cursor: str | None = None
-        for page in range(PAGES):
-            result = await self.request(
-                method, {"cursor": cursor} if cursor is not None else None, timeout=60
-            )
-            found = result.pop(key, None)
-            if page == 0:
-                first = result
-            if not isinstance(found, list):
-                return items, first, [f"the answer to {method} has no list of {key}"]
-            items += found
-            size += len(str(found))
-            if size > LONGEST_LIST:
-                return (
-                    items,
-                    first,
-                    [f"{method} gives more than {LONGEST_LIST} characters; {len(items)} items were read"],
-                )
-            cursor = result.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return items, first, []
-            if cursor in seen:
-                return items, first, [f"the pages of {method} repeat; {len(items)} items were read"]
-            seen.add(cursor)
-        return items, first, [f"{method} has more than {PAGES} pages; {len(items)} items were read"]
 
     def _read(self, model: Any, result: dict[str, Any]) -> Any:
         try:

@@ -12,7 +12,6 @@ from toolcrib.visible import on_one_line
 __all__ = ["RemoteDefinition", "read_definition", "read_definitions"]
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-MAX_DEFINITION = 500_000  # bytes of JSON of one tool
 MAX_TOOLS = 10_000  # of one server
 MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
 SHOWN = 80  # characters of a foreign name in a warning
@@ -84,9 +83,6 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
         return None
     noted: list[str] = []
     schema = _input_schema(raw.get("inputSchema"), noted)
-    if schema is not None and (why := _unusable(raw)):
-        noted.append(f"it was left out: {why}")
-        schema = None
     if schema is not None:
         annotations = raw.get("annotations")
         if annotations is not None and not isinstance(annotations, Mapping):
@@ -161,17 +157,6 @@ def _text(raw: Mapping[str, Any], key: str, noted: list[str]) -> str:
 
 def _shown(text: str) -> str:
     return repr(on_one_line(text[:SHOWN]))
-
-
-def _unusable(raw: Mapping[str, Any]) -> str:
-    """Why a definition cannot be used at all; "" if it can."""
-    from pydantic_core import to_json
-
-    try:
-        size = len(to_json(raw, inf_nan_mode="constants"))
-    except ValueError:  # half a character, of which no request could be made
-        return "it is no text that can be sent"
-    return f"its definition has more than {MAX_DEFINITION} bytes" if size > MAX_DEFINITION else ""
 
 
 def _kind(value: Any) -> str:

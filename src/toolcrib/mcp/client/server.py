@@ -1,13 +1,5 @@
 """One server of a toolset: what is known of it, whether it runs, and how it comes back after a crash.
 
-| state      | meaning                                                                     |
-| ---------- | --------------------------------------------------------------------------- |
-| configured | nothing is known but its configuration                                      |
-| known      | its tools are known from the last time; it does not run                     |
-| starting   | it is being started                                                         |
-| started    | it runs, and its tools are listed                                           |
-| failed     | it could not be started, or has crashed; the next call that needs it starts it again |
-
 A server is started once, however many callers need it, and goes on starting when they stop waiting. After a crash, the
 first restart is at once and the next ones wait ever longer.
 """
@@ -17,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from toolcrib.event_loops import in_loop
-from toolcrib.mcp.client.connection import Connection, Link
+from toolcrib.mcp.client.connection import Connection
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definitions
 from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
 from toolcrib.mcp.client.manifest import Manifest, ManifestCache, ttl_of
+from toolcrib.mcp.client.opening import MakeLink, open_connection
+from toolcrib.mcp.client.pages import read_list
 from toolcrib.mcp.client.seams import RequestHandlers
+from toolcrib.mcp.client.status import ServerState, ServerStatus
 from toolcrib.mcp.config import McpServer
 
-__all__ = ["ServerHandle", "ServerState", "ServerStatus"]
+__all__ = ["ServerHandle"]
 
 T = TypeVar("T")
 
@@ -41,45 +33,6 @@ HEALTHY = 30.0  # seconds after which a connection counts as one that works
 RELIST = 1.0  # seconds between two listings of a server that says again and again that its list has changed
 RELISTEN = 5.0  # seconds before a subscription that was lost is renewed
 CHANGED = "notifications/tools/list_changed"
-
-
-class ServerState(StrEnum):
-    """What is known of a server and whether it runs; see `toolcrib.mcp.client.server`."""
-
-    CONFIGURED = "configured"
-    KNOWN = "known"
-    STARTING = "starting"
-    STARTED = "started"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """A server at one moment, for people.
-
-    Attributes:
-        name: Its configured name.
-        state: What is known of it and whether it runs.
-        tools: How many tools are used of it; None if they are not known.
-        problem: Why it failed last; "" if it did not.
-        warnings: What is wrong with what it lists, a sentence each.
-        title: What it calls itself, and its version.
-        protocol: The revision of the protocol that was agreed on.
-        fetched: When its tools were listed, in seconds since the epoch; None if they are not known.
-        pid: The process id of a running local server; 0 for others.
-        source: The file that it is configured in.
-    """
-
-    name: str
-    state: ServerState
-    tools: int | None
-    problem: str = ""
-    warnings: tuple[str, ...] = ()
-    title: str = ""
-    protocol: str = ""
-    fetched: float | None = None
-    pid: int = 0
-    source: str = ""
 
 
 class ServerHandle:
@@ -98,7 +51,7 @@ class ServerHandle:
     def __init__(
         self,
         config: McpServer,
-        link: Callable[[McpServer, Callable[[str], None]], Awaitable[Link]],
+        link: MakeLink,
         *,
         requests: RequestHandlers | None = None,
         cache: ManifestCache | None = None,
@@ -226,7 +179,8 @@ class ServerHandle:
         self._note("")
         try:
             if self._manifest is None:
-                await self._list(connection)
+                async with asyncio.timeout(self.config.start_timeout):
+                    await self._list(connection)
             elif not self._manifest.fresh(self._clock()):
                 self._follow(self._list(connection))
         except BaseException as problem:
@@ -237,6 +191,8 @@ class ServerHandle:
                 raise
             ended = isinstance(problem, ConnectionLost | ServerUnavailable)
             why = str(problem) or type(problem).__name__
+            if isinstance(problem, TimeoutError):
+                why = f"no answer within {self.config.start_timeout:g} s"
             self._failed(why if ended else f"MCP server {self.config.name!r}: cannot list its tools: {why}")
             raise ServerUnavailable(self.problem) from problem
         connection.closed.add_done_callback(lambda _: self._lost(connection))
@@ -253,43 +209,14 @@ class ServerHandle:
             await asyncio.sleep(left)
 
     async def _opened(self) -> Connection:
-        """A new connection. Raises ServerUnavailable."""
-        if find_spec("mcp") is None:
-            raise ServerUnavailable(
-                f'MCP server {self.config.name!r} needs the mcp package: pip install "toolcrib[mcp]"'
-            )
-        try:
-            return await self._opened_as(self.config)
-        except ServerUnavailable as problem:
-            # So the protocol wants it: who refuses to be sent a request may speak the older one.
-            if self.config.transport != "http" or problem.status not in (400, 404, 405):
-                raise
-            try:
-                return await self._opened_as(replace(self.config, transport="sse"))
-            except ServerUnavailable:
-                raise problem from None
-
-    async def _opened_as(self, config: McpServer) -> Connection:
-        known = self._manifest
-        older = known is not None and known.protocol != "" and known.protocol < "2026"
-        options = {} if self.requests is None else self.requests.client_options()
-        for era in ("legacy",) if older else ("", "legacy"):
-            link = await self._link(config, self.warn)
-            try:
-                return await Connection.open(
-                    config.name,
-                    link,
-                    era=era,
-                    timeout=config.start_timeout,
-                    options=options,
-                    notified=self._notified,
-                    warn=self.warn,
-                )
-            except ServerUnavailable as problem:
-                # Some servers end when the first request is not the older handshake.
-                if era or not problem.broke_off:
-                    raise
-        raise AssertionError("unreachable")
+        return await open_connection(
+            self.config,
+            self._link,
+            options={} if self.requests is None else self.requests.client_options(),
+            older=self._manifest is not None and "" < self._manifest.protocol < "2026",
+            notified=self._notified,
+            warn=self.warn,
+        )
 
     def _failed(self, problem: str) -> None:
         """Note a failure, and when the next attempt may be made."""
@@ -349,7 +276,7 @@ class ServerHandle:
             first: Mapping[str, Any] = {}
             problems: list[str] = []
         else:
-            listed, first, problems = await connection.listed("tools/list", "tools")
+            listed, first, problems = await read_list(connection, "tools/list", "tools")
         tools, odd = read_definitions(self.config.name, listed)
         if connection.modern:
             tools, more = _with_valid_headers(tools)

@@ -17,7 +17,8 @@ from toolcrib.mcp.client.identity import Identify, Identities
 from toolcrib.mcp.client.manifest import ManifestCache
 from toolcrib.mcp.client.pins import Pins
 from toolcrib.mcp.client.requests import ServerRequests
-from toolcrib.mcp.client.server import ServerHandle, ServerState, ServerStatus
+from toolcrib.mcp.client.server import ServerHandle
+from toolcrib.mcp.client.status import ServerState, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
 from toolcrib.mcp.config import McpServer
 from toolcrib.mcp.expansion import Expansion

@@ -161,6 +161,7 @@ TYPED = [
 ]
 
 
+@pytest.mark.promise("mcp-calls.md", "The words of a server stay within a margin")
 @pytest.mark.slow
 def test_a_form_is_filled_in_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.test_cli_terminal import Pty

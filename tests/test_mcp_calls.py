@@ -100,6 +100,7 @@ ANSWERS: list[tuple[str, Any, str]] = [
 ]
 
 
+@pytest.mark.promise("mcp-calls.md", 'A no is told as "decline", and nobody\'s answer as "cancel".')
 @each("era, name, answer, words", [(era, *case) for era in ERAS for case in ANSWERS])
 async def test_a_server_asks_the_person(era: str, name: str, answer: Any, words: str) -> None:
     asked: list[Question] = []
@@ -173,6 +174,7 @@ async def test_progress_extends_the_time_of_a_call() -> None:
             assert (await box.call("srv__do", {})).code is code
 
 
+@pytest.mark.promise("mcp-calls.md", "A call that is cancelled, or out of time, is cancelled on the server")
 @each(
     "effect, code, words",
     [
@@ -198,6 +200,7 @@ async def test_a_call_without_an_answer_is_cancelled_on_the_server(
         await asyncio.wait_for(stopped.wait(), 2)
 
 
+@pytest.mark.promise("mcp-calls.md", "A call that is cancelled, or out of time, is cancelled on the server")
 @each("era", ERAS)
 async def test_a_cancelled_call_is_cancelled_on_the_server(era: str) -> None:
     began, stopped = asyncio.Event(), asyncio.Event()
@@ -273,6 +276,7 @@ CREDENTIALS = [
 ]
 
 
+@pytest.mark.promise("mcp-calls.md", "A form that asks for a credential is refused")
 @each("request_", CREDENTIALS)
 async def test_a_form_that_asks_for_a_credential_is_refused(request_: Any) -> None:
     result, asked, notices = await answered(filled(api_key="x"), a=request_)
@@ -286,6 +290,7 @@ async def test_a_form_that_speaks_of_a_credential_warns_the_person() -> None:
     assert asked[0].reason.endswith("; it speaks of 'api key': do not type a credential here")
 
 
+@pytest.mark.promise("mcp-calls.md", "The words of a server stay within a margin")
 async def test_the_words_of_a_server_cannot_paint_on_the_screen() -> None:
     field = {
         "type": "string",
@@ -320,6 +325,7 @@ ADDRESSES: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.promise("mcp-calls.md", "An address must be `https`")
 @each("address, why", ADDRESSES)
 async def test_an_address_is_shown_and_never_opened(address: str, why: str) -> None:
     visited = Answer(Verdict.YES, chosen=("I have opened it",))
@@ -334,6 +340,7 @@ async def test_an_address_is_shown_and_never_opened(address: str, why: str) -> N
         assert "'a': 'accept'" in result.text
 
 
+@pytest.mark.promise("mcp-calls.md", "A mere yes answers no question of a server")
 async def test_yes_to_everything_opens_nothing() -> None:
     for answer, action in (
         (True, "cancel"),
@@ -462,6 +469,7 @@ async def test_without_a_model_or_leave_a_server_gets_no_answer_of_a_model() -> 
         assert result.is_error
 
 
+@pytest.mark.promise("mcp-calls.md", "A server chooses neither the model nor how much of it")
 async def test_how_often_a_server_may_ask_a_model_is_bounded() -> None:
     ask = {"method": "sampling/createMessage", "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 9}}  # fmt: skip
     model = Sampling(Scripted(lambda request: "hm"), max_calls=2, ask=False)
@@ -482,6 +490,7 @@ async def test_folders_are_told_only_where_they_are_given(tmp_path: Any) -> None
 # -- which call asks
 
 
+@pytest.mark.promise("mcp-calls.md", "Where calls of different runs are open there, nobody is asked.")
 async def test_questions_of_calls_of_different_runs_are_not_mixed_up() -> None:
     """On the connection of an older server nobody can tell whose call asks, so nobody is asked."""
     asked: list[Question] = []
@@ -500,6 +509,7 @@ async def test_questions_of_calls_of_different_runs_are_not_mixed_up() -> None:
     assert [result.text for result in results] == ["cancel", "cancel"] and asked == []
 
 
+@pytest.mark.promise("mcp-calls.md", "More than 40 questions in one call")
 async def test_a_server_that_asks_and_asks_is_not_listened_to_for_ever() -> None:
     asked: list[Question] = []
     server = MCPServer("curious")

@@ -77,6 +77,8 @@ def again(outcome: Outcome) -> Any:
     return json.loads(json.dumps(outcome.to_json()))
 
 
+@pytest.mark.promise("mcp-calls.md", "With a server of 2026-07-28 the call goes on where it was")
+@pytest.mark.promise("mcp-calls.md", "No call is sent twice")
 async def test_a_run_waits_at_each_round_of_a_stateless_server_and_the_server_goes_on_from_its_state() -> (
     None
 ):
@@ -117,6 +119,7 @@ def older() -> MCPServer[Any]:
     return server
 
 
+@pytest.mark.promise("mcp-calls.md", "A call that may run twice (read-only or idempotent) is left")
 async def test_a_call_of_an_older_server_that_may_run_twice_is_sent_anew_with_the_answer() -> None:
     ASKED.clear()
     agent, _ = agent_over(older(), "2025", effects={"do": Effect.READ})
@@ -130,6 +133,7 @@ async def test_a_call_of_an_older_server_that_may_run_twice_is_sent_anew_with_th
     assert [what for what in ASKED if what != "cancel"] == ["begin", "begin", "accept"]
 
 
+@pytest.mark.promise("mcp-calls.md", "A server of 2025 waits on its connection, which cannot be saved.")
 async def test_a_call_of_an_older_server_that_may_not_run_twice_does_not_wait() -> None:
     ASKED.clear()
     agent, _ = agent_over(older(), "2025", effects={"do": Effect.WRITE})
@@ -250,6 +254,7 @@ TASKS: list[tuple[str, list[Any], ErrorCode | None, str]] = [
 ]
 
 
+@pytest.mark.promise("mcp-calls.md", "A task (`io.modelcontextprotocol/tasks`) is followed to its end")
 @each("name, states, code, words", TASKS)
 async def test_a_task_is_followed_to_its_end(name: str, states: list[Any], code: Any, words: str) -> None:
     job, log = Job(*states), EventLog()

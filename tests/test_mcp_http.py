@@ -230,4 +230,4 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert http_module._proxy_for(url) == proxy
+    assert http_module.proxy_for(url) == proxy

@@ -36,6 +36,7 @@ from toolcrib.mcp.client.oauth import (
     settings_of,
     stored_auth,
 )
+from toolcrib.mcp.client.oauth.endpoints import Endpoints
 from toolcrib.secrets import SecretFile
 
 
@@ -302,6 +303,29 @@ LINES = [
     (["logout", "crm"], "crm: nobody was logged in"),
     (["login", "nobody"], "there is no MCP server 'nobody'"),
 ]
+
+
+async def test_a_proxy_of_the_environment_is_asked_and_told_no_address_of_our_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0])
+        writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\n{"a": true}')
+        writer.close()
+
+    server = await asyncio.start_server(proxy, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+        endpoints = Endpoints("http://mcp.test/mcp")
+        assert (await endpoints.get("http://auth.test/x", "place")).data == {"a": True}
+        for url in ("http://169.254.169.254/x", "http://10.0.0.1/x", "http://vault.internal/x"):
+            with pytest.raises(OAuthError, match="cannot be reached"):
+                await endpoints.get(url, "place")
+    assert asked == [b"GET http://auth.test/x HTTP/1.1"]
+
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"client": "x"}, "oauth has no setting 'client'; there are assertion"),

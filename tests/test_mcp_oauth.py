@@ -580,13 +580,14 @@ GUARDED: dict[str, tuple[str, str, str]] = {
 
 @each("url, issuer, words", list(GUARDED.values()), ids=list(GUARDED))
 async def test_a_server_cannot_send_us_into_our_own_network(
-    tmp_path: Path, url: str, issuer: str, words: str
+    monkeypatch: pytest.MonkeyPatch, url: str, issuer: str, words: str
 ) -> None:
     from toolcrib.mcp.client.oauth.endpoints import Endpoints, login_guard
 
     def resolve(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"] if host == "rebound.test" else ["93.184.216.34"]
 
+    monkeypatch.setenv("no_proxy", "*")
     guarded = Endpoints(url, resolver=resolve)
     with pytest.raises(OAuthError) as caught:
         await guarded.get(issuer, "place")

@@ -13,7 +13,7 @@ from typing import Any
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.visible import on_one_line
 
-__all__ = ["HttpLink"]
+__all__ = ["HttpLink", "proxy_for"]
 
 MAX_ANSWER = 64 * 1024 * 1024  # bytes of one JSON answer, and of one event
 CONNECT = 30.0  # seconds to connect, and to send
@@ -79,7 +79,7 @@ class HttpLink:
             headers={**self.headers, **(headers or {})},
             auth=self.auth or auth,
             timeout=httpx2.Timeout(CONNECT, read=SILENCE),
-            transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(proxy=_proxy_for(self.url))),
+            transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(proxy=proxy_for(self.url))),
         )
         if not self.cookies:
             from http.cookiejar import DefaultCookiePolicy
@@ -91,7 +91,7 @@ class HttpLink:
         self._problem = problem
 
 
-def _proxy_for(url: str) -> str | None:
+def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for a URL: a client with a transport of its own does not look for one."""
     from urllib.parse import urlsplit
     from urllib.request import getproxies, proxy_bypass

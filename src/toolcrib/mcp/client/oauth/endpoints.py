@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from toolcrib.mcp.client.http import proxy_for
 from toolcrib.mcp.client.oauth.problems import OAuthError
 from toolcrib.mcp.client.oauth.settings import is_loopback_host
 from toolcrib.net.addresses import parse_address
@@ -48,7 +49,8 @@ class Endpoints:
     """Sends requests about one MCP server's login.
 
     Endpoints must be https. Plain http is allowed on this machine, and elsewhere where the operator configured the MCP
-    server itself with http. Redirects are followed for GET within the origin only.
+    server itself with http. Redirects are followed for GET within the origin only. A proxy
+    that the environment names is used, as for the server itself.
     """
 
     def __init__(
@@ -60,8 +62,8 @@ class Endpoints:
         resolver: HostResolver = system_resolver,
     ) -> None:
         self._plain_http = urlsplit(server_url).scheme == "http"
-        guard = cache(lambda: login_guard(server_url, issuer, resolver))
-        self._http = http or (lambda: _guarded(guard()))
+        self._http = http
+        self._guard = cache(lambda: login_guard(server_url, issuer, resolver))
 
     def check(self, url: str, what: str) -> str:
         """The URL itself, if requests may go there at all. Raises OAuthError."""
@@ -105,7 +107,7 @@ class Endpoints:
         import httpx2
 
         try:
-            async with self._http() as client:
+            async with self._client(url) as client:
                 request = client.build_request("POST", url, json=dict(data), headers=dict(headers))
                 response = await client.send(request, stream=True, follow_redirects=False)
                 try:
@@ -115,6 +117,21 @@ class Endpoints:
         except (httpx2.HTTPError, OSError) as problem:
             raise _unreachable(url, "MCP server", problem) from None
 
+    def _client(self, url: str) -> httpx2.AsyncClient:
+        """A client for one request. Raises NetworkRefused."""
+        import httpx2
+
+        from toolcrib.net.transport import async_transport
+
+        if self._http is not None:
+            return self._http()
+        guard = self._guard()
+        if (proxy := proxy_for(url)) is not None:
+            guard.check_url(url)  # what names resolve to is for the proxy to know, and to decide
+            return httpx2.AsyncClient(proxy=proxy, verify=_tls(), timeout=SECONDS, trust_env=False)
+        transport = async_transport(guard, verify=_tls())
+        return httpx2.AsyncClient(transport=transport, timeout=SECONDS, trust_env=False)
+
     async def _send(
         self, method: str, url: str, what: str, headers: Mapping[str, str], **body: Any
     ) -> EndpointReply:
@@ -122,7 +139,7 @@ class Endpoints:
 
         self.check(url, what)
         try:
-            async with self._http() as client:
+            async with self._client(url) as client:
                 request = client.build_request(method, url, headers=dict(headers), **body)
                 for _ in range(REDIRECTS + 1):
                     response = await client.send(request, stream=True, follow_redirects=False)
@@ -195,15 +212,6 @@ def _is_private(host: str) -> bool:
     if address is None:
         return any(host.endswith(name[1:]) for name in PRIVATE_NAMES)
     return address.is_private
-
-
-def _guarded(guard: NetGuard) -> httpx2.AsyncClient:
-    import httpx2
-
-    from toolcrib.net.transport import async_transport
-
-    transport = async_transport(guard, verify=_tls())
-    return httpx2.AsyncClient(transport=transport, timeout=SECONDS, trust_env=False)
 
 
 @cache

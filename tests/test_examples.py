@@ -25,6 +25,12 @@ SHOWN = {
         '"celsius":4',
         "[answered]",
     ],
+    "served_toolbox.py": [
+        "delete_note: destroys\nlist_notes: reads",
+        'the person is asked: run delete_note "Delete a note"',
+        "They say: keep that one",
+        "<- Left: today.",
+    ],
     "database_agent.py": [
         'expected one of "customers", "orders", got string "sales"',
         '[{"total":120.5},{"total":80.0},{"total":14.25}]',

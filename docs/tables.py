@@ -348,6 +348,7 @@ PUBLIC_MODULES = (
     "toolcrib.jsonstream",
     "toolcrib.mcp",
     "toolcrib.mcp.client.oauth",
+    "toolcrib.mcp.server",
     "toolcrib.middleware",
     "toolcrib.mending",
     "toolcrib.messages",

@@ -48,12 +48,12 @@ async def try_it() -> None:
     from mcp import Client
     from mcp_types import ElicitResult
 
-    async def person(_: Any, question: Any) -> ElicitResult:
-        shown = question.message.splitlines()[0]
-        fields = question.requested_schema["properties"]
+    async def person(context: Any, params: Any) -> ElicitResult:
+        shown = params.message.splitlines()[0]
+        fields = params.requested_schema["properties"]
         if "decision" in fields:
             answer: dict[str, Any] = {"decision": "no", "message": "keep that one"}
-            if "old" in question.message:
+            if "old" in params.message:
                 answer = {"decision": "yes"}
         else:  # one box to tick for each note, and room for words
             answer = {"option_1": True}
@@ -72,7 +72,8 @@ async def try_it() -> None:
         ):
             print(f"-> {name} {arguments}")
             result = await client.call_tool(name, arguments)
-            print(f"<- {'error: ' if result.is_error else ''}{result.content[0].text}")
+            said = " ".join(block.text for block in result.content if block.type == "text")
+            print(f"<- {'error: ' if result.is_error else ''}{said}")
 
 
 if __name__ == "__main__":

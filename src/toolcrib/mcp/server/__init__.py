@@ -15,21 +15,48 @@
 | `stdio`, `http`, `http_server`, `auth` | the transports; who may call over HTTP |
 """
 
+from __future__ import annotations
+
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from toolcrib.lazy_names import lazy_names
 
-HOMES = {
-    "face": ("McpFace",),
-    "offers": ("Complete", "Prompts", "Resources"),
-    "peer": ("McpPeer", "peer_of_call"),
-    "http": ("asgi_app", "serve_http"),
-    "auth": ("IntrospectionVerifier", "JwtVerifier", "OAuthResource", "SharedToken"),
-    "stdio": ("serve_stdio",),
-}
-__all__ = sorted(name for names in HOMES.values() for name in names)
+if TYPE_CHECKING:
+    from toolcrib.mcp.server.auth import IntrospectionVerifier, JwtVerifier, OAuthResource, SharedToken
+    from toolcrib.mcp.server.face import McpFace
+    from toolcrib.mcp.server.http import asgi_app, serve_http
+    from toolcrib.mcp.server.offers import Complete, Prompts, Resources
+    from toolcrib.mcp.server.peer import McpPeer, peer_of_call
+    from toolcrib.mcp.server.stdio import serve_stdio
+
+__all__ = [
+    "Complete",
+    "IntrospectionVerifier",
+    "JwtVerifier",
+    "McpFace",
+    "McpPeer",
+    "OAuthResource",
+    "Prompts",
+    "Resources",
+    "SharedToken",
+    "asgi_app",
+    "peer_of_call",
+    "serve_http",
+    "serve_stdio",
+]
 
 if find_spec("mcp") is None:
     raise ImportError('serving tools over MCP needs the mcp package: pip install "toolcrib[mcp]"')
 
-__getattr__ = lazy_names(__name__, HOMES)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "auth": ("IntrospectionVerifier", "JwtVerifier", "OAuthResource", "SharedToken"),
+        "face": ("McpFace",),
+        "http": ("asgi_app", "serve_http"),
+        "offers": ("Complete", "Prompts", "Resources"),
+        "peer": ("McpPeer", "peer_of_call"),
+        "stdio": ("serve_stdio",),
+    },
+)

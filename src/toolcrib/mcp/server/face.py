@@ -7,7 +7,7 @@ policy, sandbox, limits, masking and audit log hold for it as for any other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
@@ -174,7 +174,7 @@ class McpFace:
     # -- its life
 
     @asynccontextmanager
-    async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+    async def _lifespan(self, server: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
         """Entered by each transport that serves the face; the toolbox stays entered until the last has left."""
         async with self.toolbox:
             self._users += 1

@@ -188,7 +188,9 @@ class ServedCall:
                         continue
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore", MCPDeprecationWarning)
-                        await session.send_log_message(news.level, news.data, news.logger, request_id)
+                        await session.send_log_message(  # pyright: ignore[reportDeprecated]
+                            news.level, news.data, news.logger, request_id
+                        )
                 else:
                     await session.report_progress(self._increased(news.progress), news.total, news.message)
             if self.done:

@@ -61,8 +61,8 @@ async def _standard_input() -> AsyncGenerator[Any]:
 
     None for anything but a pipe or socket, which the SDK then reads itself.
     """
-    kind = os.fstat(0).st_mode if sys.platform != "win32" and sys.stdin is sys.__stdin__ else 0
-    if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
+    kind = os.fstat(0).st_mode if sys.stdin is sys.__stdin__ else 0
+    if sys.platform == "win32" or not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
         yield None
         return
     ours, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)

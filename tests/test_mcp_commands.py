@@ -15,8 +15,9 @@ import pytest
 from tests.cases import each
 from tests.command_line import toolcrib
 from toolcrib.cli.console import Problem
-from toolcrib.cli.mcp_servers import configured_servers
+from toolcrib.cli.mcp_servers import ConfiguredServers, configured_servers
 from toolcrib.cli.mcp_settings_text import with_server, without_server
+from toolcrib.mcp import McpServer
 
 SERVER = """
 from mcp.server import MCPServer
@@ -96,6 +97,27 @@ def test_a_server_is_added_tested_called_and_removed(place: Place) -> None:
     assert place.run("mcp", "remove", "greeter").returncode == 0
     assert place.settings.read_text() == before
     assert place.data("mcp", "list") == []
+
+
+@pytest.mark.slow
+def test_a_run_uses_the_servers_that_are_named_and_asks_for_what_changed(place: Place) -> None:
+    (place.project / "server.py").write_text(SERVER)
+    entry = {"command": sys.executable, "args": ["${workspaceFolder}/server.py"]}
+    (place.project / "mcp.json").write_text(json.dumps({"mcpServers": {"greeter": entry}}))
+    (place.project / "work.yaml").write_text(
+        "- calls:\n    - {name: greeter__greet, arguments: {name: Ann}}\n- text: All done.\n"
+    )
+    command = ("run", "greet", "--model", "scripted:work.yaml", "--mcp", "mcp.json", "--autonomy", "full")
+    first = place.run(*command, "--no-checkpoints")
+    assert first.returncode == 0 and "hello Ann" in first.stdout, first.stdout + first.stderr
+    (place.project / "server.py").write_text(SERVER.replace("Greet somebody.", "Greet nobody."))
+    place.run("mcp", "test", "--mcp", "mcp.json")
+    assert "to read and approve 1 tool" in place.run("mcp", "list", "--mcp", "mcp.json").stdout
+    second = place.run(*command, "--no-checkpoints")
+    assert "hello Ann" not in second.stdout
+    read = place.run("mcp", "approve", "greeter", "--yes", "--mcp", "mcp.json")
+    assert "-  Greet somebody." in read.stdout and "+  Greet nobody." in read.stdout
+    assert "hello Ann" in place.run(*command, "--no-checkpoints").stdout
 
 
 @pytest.mark.slow
@@ -239,6 +261,17 @@ def test_a_server_is_written_and_removed_and_the_rest_stays(text: str, name: str
 def test_a_server_that_has_no_table_of_its_own_is_not_removed(text: str) -> None:
     with pytest.raises(Problem, match="by hand"):
         without_server(text, "git")
+
+
+@pytest.mark.promise("mcp-servers.md", "Names that begin alike are one name")
+@each("name", ["git", "git_", "g.it", "git__", " git", "it-is-a-name-of-24-signs-and-more"])
+def test_names_whose_tools_would_begin_alike_are_one_name(name: str) -> None:
+    """A rule about `git__*` must not come to mean a project's server."""
+    found = ConfiguredServers()
+    found.add(McpServer(own, command=["own"]) for own in ("git", "g_it", "it-is-a-name-of-24-signs-"))
+    found.add([McpServer(name, command=["theirs"], source="the project")])
+    assert [server.command for server in found.servers] == [("own",)] * 3
+    assert [server.name for server, _ in found.unused] == [name]
 
 
 def test_the_file_that_is_named_counts_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

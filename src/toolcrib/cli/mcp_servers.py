@@ -17,6 +17,7 @@ from toolcrib.cli.user_files import stored_secrets
 from toolcrib.errors import ToolcribError
 from toolcrib.mcp.config import McpServer
 from toolcrib.mcp.config_files import PROJECT_FILES, McpConfigError, read_mcp_servers, servers_of_text
+from toolcrib.mcp.names import LONGEST_SERVER, may_belong, shown_server
 from toolcrib.rules.project_files import read_project_file
 from toolcrib.settings.file import SettingsFile, read_settings
 from toolcrib.visible import on_one_line
@@ -54,14 +55,20 @@ class ConfiguredServers:
     notes: list[str] = field(default_factory=list)
 
     def add(self, servers: Iterable[McpServer]) -> None:
-        """Add servers that count after those that are there."""
-        names = {server.name: server for server in self.servers}
+        """Add servers that count after those that are there.
+
+        Names whose tools would begin alike are one name: a rule about `git__*` means one server.
+        """
+        taken = {_beginning(server): server for server in self.servers}
         for server in servers:
-            if server.name in names:
-                self.unused.append((server, f"{names[server.name].source} has a server of that name"))
-            else:
-                names[server.name] = server
+            first = taken.setdefault(_beginning(server), server)
+            if first is server:
                 self.servers.append(server)
+            elif first.name == server.name:
+                self.unused.append((server, f"{first.source} has a server of that name"))
+            else:
+                why = f"its tools would begin as those of {first.name} in {first.source}; rename it"
+                self.unused.append((server, why))
 
     def enabled(self, *also: McpServer) -> list[McpServer]:
         """The servers that are switched on, and the ones that are named here, as they are."""
@@ -175,7 +182,7 @@ def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpTools
     for note in found.notes:
         say(f"note: {on_one_line(note)}")
     if wanted.tool:
-        servers = [server for server in servers if may_have(server, wanted.tool)]
+        servers = [server for server in servers if may_belong(wanted.tool, server.name)]
     for line in _unused_lines(found):
         say(line)
     if not wanted.start:
@@ -210,12 +217,9 @@ def _by_manifest(servers: Iterable[McpServer]) -> tuple[list[McpServer], list[Mc
     return known, unknown
 
 
-def may_have(server: McpServer, tool: str) -> bool:
-    """Whether a tool of that shown name may be one of the server's."""
-    from toolcrib.mcp.names import LONGEST_SERVER, SEPARATOR, shown_names
-
-    part = shown_names([(server.name, "x")])[server.name, "x"].removesuffix(f"{SEPARATOR}x")
-    return tool.startswith(part[:LONGEST_SERVER])
+def _beginning(server: McpServer) -> str:
+    """What the shown names of a server's tools begin with, also where they are too long."""
+    return shown_server(server.name)[:LONGEST_SERVER]
 
 
 def make_toolset(

@@ -20,12 +20,25 @@ NOT_LISTED = "not started yet; to start it and list its tools: toolcrib mcp test
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """A server, what is known of it, and how its login stands. `unused` says why it does not count."""
+    """A server, what is known of it, and how its login stands. `unused` says why it does not count.
+
+    `waiting` are the tools that a person should read, because their definition changed or is suspicious.
+    """
 
     server: McpServer
     status: ServerStatus | None = None
     login: str = ""
     unused: str = ""
+    waiting: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """Its state in a word."""
+        if self.unused:
+            return "unused"
+        if not self.server.enabled:
+            return "off"
+        return self.status.state.value if self.status is not None else ""
 
     @property
     def words(self) -> str:
@@ -42,6 +55,9 @@ class KnownServer:
             words = counted(status.tools, "tool") + age
         if status is not None and status.problem:
             words = f"failed: {status.problem}" + (f" ({words})" if status.tools is not None else "")
+        if self.waiting:
+            number = counted(len(self.waiting), "tool")
+            words += f"; to read and approve {number}: toolcrib mcp approve {self.server.name}"
         return words + (f"; {self.login}" if self.login else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,19 +66,14 @@ class KnownServer:
         known = status is not None and status.tools is not None
         return {
             **self.server.to_dict(),
-            "state": "unused"
-            if self.unused
-            else "off"
-            if not self.server.enabled
-            else status.state
-            if status
-            else "",
+            "state": self.state,
             "why_unused": self.unused,
             "tools": status.tools if status is not None else None,
             "tool_patterns": list(self.server.tools),
             "listed": status.fetched if known and status is not None else None,
             "problem": status.problem if status is not None else "",
             "warnings": list(status.warnings) if status is not None else [],
+            "waiting": list(self.waiting),
             "login": self.login,
         }
 
@@ -70,11 +81,21 @@ class KnownServer:
 def known_servers(found: ConfiguredServers, workspace: Path) -> list[KnownServer]:
     """Every configured server, by what is stored of it. Nothing is started, and nothing sent."""
     enabled = found.enabled()
-    statuses = {status.name: status for status in make_toolset(enabled, workspace).servers()}
+    toolset = make_toolset(enabled, workspace)
+    statuses = {status.name: status for status in toolset.servers()}
+    waiting: dict[str, list[str]] = {}
+    for tool in toolset.tools().values():
+        if tool.judged.doubt is not None:
+            waiting.setdefault(tool.server.config.name, []).append(tool.remote.name)
     logins = asyncio.run(_logins((server for server in enabled if server.url), workspace))
     return [
         *(
-            KnownServer(server, statuses.get(server.name), logins.get(server.name, ""))
+            KnownServer(
+                server,
+                statuses.get(server.name),
+                logins.get(server.name, ""),
+                waiting=tuple(waiting.get(server.name, ())),
+            )
             for server in found.servers
         ),
         *(KnownServer(server, unused=why) for server, why in found.unused),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
-__all__ = ["SEPARATOR", "may_belong", "shown_names"]
+__all__ = ["LONGEST_SERVER", "SEPARATOR", "may_belong", "shown_names", "shown_server"]
 
 SEPARATOR = "__"
 LONGEST = 64  # characters of a function's name that OpenAI and Anthropic take
@@ -48,17 +48,17 @@ def may_belong(name: str, server: str) -> bool:
     >>> may_belong("git__log", "git"), may_belong("github__log", "git")
     (True, False)
     """
-    part = _server_part(server)
+    part = shown_server(server)
     return name.startswith((f"{part}{SEPARATOR}", f"{part[:LONGEST_SERVER]}{SEPARATOR}"))
 
 
 def _plain(server: str, tool: str) -> str:
     """The readable name; empty if nothing of the tool's name is left."""
     kept = FOREIGN.sub("_", tool)
-    return f"{_server_part(server)}{SEPARATOR}{kept}" if kept.strip("_-") else ""
+    return f"{shown_server(server)}{SEPARATOR}{kept}" if kept.strip("_-") else ""
 
 
-def _server_part(server: str) -> str:
+def shown_server(server: str) -> str:
     """The server's part, without the separator in it; it begins with a letter, as Gemini wants it."""
     part = SEVERAL.sub("_", FOREIGN.sub("_", server)).strip("_-") or "mcp"
     return part if part[0].isalpha() else f"mcp_{part}"
@@ -66,7 +66,7 @@ def _server_part(server: str) -> str:
 
 def _hashed(pair: tuple[str, str]) -> str:
     ending = "_" + sha256("\0".join(pair).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
-    server = _server_part(pair[0])
+    server = shown_server(pair[0])
     name = _plain(*pair) or f"{server}{SEPARATOR}tool"
     if len(name) + len(ending) > LONGEST:
         name = server[:LONGEST_SERVER] + name[len(server) :]

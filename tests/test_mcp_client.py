@@ -423,6 +423,11 @@ print([name for name in ("mcp", "mcp_types", "httpx2", "starlette") if name in s
     assert done.stdout.splitlines() == ["['s__t', 's__u'] ['s__t', 's__u']", "['known']", "[]"], done.stderr
 
 
+def as_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @each(
     "spoil",
     [
@@ -434,7 +439,7 @@ print([name for name in ("mcp", "mcp_types", "httpx2", "starlette") if name in s
         lambda path: path.chmod(0o666),
         lambda path: (path.rename(path.with_suffix(".x")), path.symlink_to(path.with_suffix(".x"))),
         lambda path: (path.unlink(), path.mkdir()),
-        lambda path: path.unlink() or os.mkfifo(path),
+        as_pipe,
     ],
 )  # fmt: skip
 def test_a_stored_list_that_cannot_be_trusted_counts_as_none(

@@ -6,7 +6,7 @@ from mcp.types import ToolAnnotations
 server = MCPServer("deliveries")
 
 
-@server.tool(annotations=ToolAnnotations(readOnlyHint=True, openWorldHint=False))
+@server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
 def next_delivery() -> dict[str, str]:
     """The next day on which the supplier delivers."""
     return {"day": "Thursday", "from": "8:00"}

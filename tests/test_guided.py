@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, Literal
 
 import pytest
@@ -260,6 +261,14 @@ def test_what_is_checked_is_the_constraint_as_it_was_given() -> None:
     (error,) = lower(Grammar(TREE), "text").validate("((x)")
     assert "ends too early" in error.got
     assert "at character 1" in lower(Grammar(TREE), "text").validate("(y)")[0].got
+
+
+def test_a_hostile_answer_costs_no_more_than_its_length() -> None:
+    begun = time.process_time()
+    assert lower(Regex("(a|a)*b"), "text").validate("a" * 50_000)
+    assert lower(Regex("(a*)*c"), "text").validate("a" * 50_000)
+    assert lower(Grammar('root ::= [a-z]{0,9000} "!"'), "text").validate("a" * 5_000 + "?")
+    assert time.process_time() - begun < 2
 
 
 def test_a_recursive_root_that_is_no_object_is_wrapped_soundly() -> None:

@@ -52,6 +52,26 @@ def test_random_answers_are_what_the_constraint_says(name: str) -> None:
     assert valid(name, byte_vocabulary(), 15) == 15
 
 
+@pytest.mark.parametrize("name", ["choice", "regex", "sql", "sum", "greedy"])
+def test_validation_and_the_engine_agree_on_texts_that_are_nearly_right(name: str) -> None:
+    vocabulary, chance = byte_vocabulary(), random.Random(name)
+    guide = LocalGuide(CONSTRAINTS[name], vocabulary)
+    right = 0
+    for _ in range(60):
+        text = [*sampled(guide, vocabulary, chance)]
+        at, kind = chance.randrange(len(text)), chance.randrange(4)
+        other = chance.choice([*text, *b"ab1+( )"])
+        changed = {0: text, 1: text[:at] + text[at + 1 :], 2: [*text[:at], other, *text[at:]]}.get(
+            kind, [*text[:at], other, *text[at + 1 :]]
+        )
+        session = guide.session()
+        taken = all(of(session, changed)) and session.complete
+        wrong = guide.lowered.validate(bytes(changed).decode("utf-8", errors="replace"))
+        assert taken is not bool(wrong), bytes(changed)
+        right += taken
+    assert 10 < right < 60
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONSTRAINTS)
 @pytest.mark.parametrize("vocabulary", [byte_vocabulary, trained_vocabulary])
@@ -99,6 +119,13 @@ def test_special_tokens_are_never_written() -> None:
     vocabulary = Vocabulary([b"a", b"b", b"<pad>", b""], end=3, special=(2,))
     session = LocalGuide(Regex("[a-z<>]*"), vocabulary).session()
     assert session.allowed_tokens() == [0, 1, 3]
+
+
+def test_a_vocabulary_that_lacks_what_must_come_is_said() -> None:
+    session = LocalGuide(Choice("yes"), letters(b"y", b"e")).session()
+    assert of(session, [0, 1]) == [True, True]
+    with pytest.raises(GuideError, match="NoExtension"):
+        session.mask()
 
 
 def test_json_is_compact_or_has_a_bounded_space() -> None:

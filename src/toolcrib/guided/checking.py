@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any
 
@@ -30,7 +29,7 @@ def check(constraint: Any, value: Any) -> tuple[FieldError, ...]:
             return ()
         return (FieldError("", "one of the options", _shown(value), constraint.options),)
     if isinstance(constraint, Regex):
-        if _pattern(constraint.pattern).fullmatch(value):
+        if _matches(constraint.pattern, value):
             return ()
         return (FieldError("", f"a text that matches {constraint.pattern} as a whole", _shown(value)),)
     if isinstance(constraint, Grammar):
@@ -39,11 +38,30 @@ def check(constraint: Any, value: Any) -> tuple[FieldError, ...]:
     return _check_tags(constraint, value)
 
 
+def _matches(pattern: str, text: str) -> bool:
+    """Whether a pattern matches a whole text, in linear time: Python's own engine goes back over what it matched."""
+    from toolcrib.guided.regex_tree import regex_tree
+
+    known = _linear(pattern)
+    if known is not None:
+        return bool(known.isinstance_python(text))
+    from toolcrib.guided.recognise import first_wrong
+
+    return first_wrong({"root": regex_tree(pattern)}, "root", text) is None
+
+
 @lru_cache(maxsize=64)
-def _pattern(pattern: str) -> re.Pattern[str]:
+def _linear(pattern: str) -> Any:
+    """Rust's engine for a pattern; None where the pattern is too large for it."""
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
     from toolcrib.guided.regex_tree import regex_text, regex_tree
 
-    return re.compile(regex_text(regex_tree(pattern)))
+    whole = f"^({regex_text(regex_tree(pattern))})$"
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=whole, regex_engine="rust-regex", strict=True))
+    except SchemaError:
+        return None
 
 
 def _check_grammar(constraint: Grammar, value: str) -> tuple[FieldError, ...]:

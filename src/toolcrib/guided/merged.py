@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.guided.constraints import Tag, Tags, ToolCalls
-from toolcrib.schema.canonical import Loss
+from toolcrib.schema.canonical import Loss, clean
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of
 
 if TYPE_CHECKING:
@@ -122,9 +122,10 @@ def _call(spec: ToolSpec) -> dict[str, Any]:
 
 def _define(spec: ToolSpec, definitions: dict[str, Any], bounds: ToolCalls | None) -> None:
     """Adds the schema of a tool's arguments, and its definitions, to those of the answer."""
-    schema = {word: value for word, value in spec.input_schema.items() if word != "$defs"}
-    definitions[spec.name] = _moved(schema, spec.name, bounds)
-    for name, node in spec.input_schema.get("$defs", {}).items():
+    schema = clean(spec.input_schema)  # a spec made by hand may refer to other places than definitions
+    own = {word: value for word, value in schema.items() if word != "$defs"}
+    definitions[spec.name] = _moved(own, spec.name, bounds)
+    for name, node in schema.get("$defs", {}).items():
         definitions[f"{spec.name}.{name}"] = _moved(node, spec.name, bounds)
 
 

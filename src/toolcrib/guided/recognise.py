@@ -9,9 +9,19 @@ from toolcrib.guided.grammar_tree import Chars, Either, Exact, InOrder, Node, Re
 
 __all__ = ["first_wrong"]
 
-Symbol = str | Chars  # a rule by its name, or one character
-MOST = 1_000  # repeats that are spelled out; of more, only that they come
+MOST = 10_000  # repeats that are counted; a larger bound counts as none
 
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Characters of a set, at least and at most so many; counted in the item, so that a long run costs its length."""
+
+    chars: Chars
+    least: int = 1
+    most: int | None = 1
+
+
+Symbol = str | _Run  # a rule by its name, or characters
 Production = tuple[Symbol, ...]
 
 
@@ -24,9 +34,9 @@ class _Flat:
 
     def symbols(self, node: Node) -> Production:
         if isinstance(node, Exact):
-            return tuple(Chars(((ord(char), ord(char)),)) for char in node.text)
+            return tuple(_Run(Chars(((ord(char), ord(char)),))) for char in node.text)
         if isinstance(node, Chars):
-            return (node,)
+            return (_Run(node),)
         if isinstance(node, RuleName):
             return (f"={node.name}",)
         if isinstance(node, InOrder):
@@ -42,13 +52,15 @@ class _Flat:
 
     def _repeat(self, node: Repeat) -> Production:
         part = self.symbols(node.part)
+        if len(part) == 1 and isinstance(run := part[0], _Run) and (run.least, run.most) == (1, 1):
+            return (_Run(run.chars, node.least, node.most),)
         needed = part * min(node.least, MOST)
-        if node.most is None:
+        if node.most is None or node.most > MOST:
             more = self.new([()])
             self.rules[more].append((more, *part))  # left recursion costs Earley least
             return (*needed, more)
         rest: Production = ()
-        for _ in range(min(node.most, MOST) - min(node.least, MOST)):
+        for _ in range(node.most - node.least):
             rest = (self.new([(), (*part, *rest)]),)
         return (*needed, *rest)
 
@@ -77,15 +89,20 @@ def _flat(rules: _Key) -> _Flat:
         changed = False
         for name, productions in flat.rules.items():
             if name not in flat.empty and any(
-                all(isinstance(symbol, str) and symbol in flat.empty for symbol in production)
-                for production in productions
+                all(_is_empty(symbol, flat.empty) for symbol in production) for production in productions
             ):
                 flat.empty.add(name)
                 changed = True
     return flat
 
 
-_Item = tuple[str, Production, int, int]  # rule, production, place in it, where it began
+def _is_empty(symbol: Symbol, empty: set[str]) -> bool:
+    return symbol in empty if isinstance(symbol, str) else symbol.least == 0
+
+
+_Item = tuple[
+    str, Production, int, int, int
+]  # rule, production, place in it, where it began, characters of a run
 
 
 def first_wrong(rules: Rules, start: str, text: str) -> int | None:
@@ -97,27 +114,30 @@ def first_wrong(rules: Rules, start: str, text: str) -> int | None:
     columns: list[dict[_Item, None]] = [{}]
     waiting: list[dict[str, list[_Item]]] = []
     for production in flat.rules[f"={start}"]:
-        columns[0][(f"={start}", production, 0, 0)] = None
+        columns[0][(f"={start}", production, 0, 0, 0)] = None
     for at in range(len(text) + 1):
         column, following = columns[at], dict[_Item, None]()
         wants: dict[str, list[_Item]] = {}
         waiting.append(wants)
         queue = [*column]
         while queue:
-            name, production, place, begun = item = queue.pop()
+            item = queue.pop()
+            name, production, place, begun, count = item
             if place == len(production):
-                found = [(w[0], w[1], w[2] + 1, w[3]) for w in waiting[begun].get(name, ())]
+                found = [(w[0], w[1], w[2] + 1, w[3], 0) for w in waiting[begun].get(name, ())]
+            elif isinstance(symbol := production[place], _Run):
+                more = symbol.most is None or count < symbol.most
+                if more and at < len(text) and symbol.chars.has(text[at]):
+                    # A run without an upper bound need not be counted beyond its least.
+                    counted = min(count + 1, symbol.least) if symbol.most is None else count + 1
+                    following[(name, production, place, begun, counted)] = None
+                found = [(name, production, place + 1, begun, 0)] if count >= symbol.least else []
             else:
-                symbol = production[place]
-                if isinstance(symbol, Chars):
-                    if at < len(text) and symbol.has(text[at]):
-                        following[(name, production, place + 1, begun)] = None
-                    continue
                 first_time = symbol not in wants
                 wants.setdefault(symbol, []).append(item)
-                found = [(symbol, option, 0, at) for option in flat.rules[symbol]] if first_time else []
+                found = [(symbol, option, 0, at, 0) for option in flat.rules[symbol]] if first_time else []
                 if symbol in flat.empty:
-                    found.append((name, production, place + 1, begun))
+                    found.append((name, production, place + 1, begun, 0))
             for new in found:
                 if new not in column:
                     column[new] = None
@@ -127,6 +147,6 @@ def first_wrong(rules: Rules, start: str, text: str) -> int | None:
         columns.append(following)
     ended = any(
         name == f"={start}" and place == len(production) and begun == 0
-        for name, production, place, begun in columns[len(text)]
+        for name, production, place, begun, _ in columns[len(text)]
     )
     return None if ended else len(text)

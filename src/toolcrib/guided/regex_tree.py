@@ -147,9 +147,9 @@ def regex_text(node: Node) -> str:
 
 def times(least: int, most: int | None) -> str:
     """The mark of a repeat, as regular expressions and GBNF write it."""
-    known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((least, most))
-    if known is not None:
-        return known
+    known: dict[tuple[int, int | None], str] = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+    if (least, most) in known:
+        return known[least, most]
     return f"{{{least}}}" if most == least else f"{{{least},{'' if most is None else most}}}"
 
 

@@ -90,9 +90,17 @@ class GuideSession:
         self._ended = ended
 
     def mask(self) -> bytes:
-        """A bit for each token, the lowest bit of a byte first, set where the token may come next."""
+        """A bit for each token, the lowest bit of a byte first, set where the token may come next.
+
+        GuideError where no token of the vocabulary can go on, so that nobody samples among none.
+        """
         if not self._ended:
-            return self._matcher.mask()
+            found = self._matcher.mask()
+            if found.count(0) == len(found):
+                raise GuideError(
+                    "no token of the vocabulary goes on here: it lacks what the constraint demands"
+                )
+            return found
         bits = bytearray((self._size + 31) // 32 * 4)
         for end in self._ends:
             bits[end >> 3] |= 1 << (end & 7)

@@ -79,6 +79,8 @@ class XgrammarEngine:
         allowed = int.from_bytes(held, "little") & self._clean
         if last in self._end_in_ed:
             allowed &= self._after_ed
+        if not allowed:
+            raise GuideError("xgrammar gave up: no token of the vocabulary goes on here")
         return allowed.to_bytes(len(held), "little")
 
     def may_follow(self, token: int, last: int) -> bool:

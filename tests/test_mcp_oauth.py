@@ -23,6 +23,7 @@ from tests.mcp_servers.authorisation_server import (
     Person,
     ProtectedServer,
 )
+from tests.test_secrets_stores import keyring_of_ours  # noqa: F401 - a fixture
 from toolcrib.mcp.client.oauth import (
     LoginStore,
     OAuthError,
@@ -32,6 +33,7 @@ from toolcrib.mcp.client.oauth import (
     login_state,
     logout,
 )
+from toolcrib.mcp.client.oauth.challenges import Challenge, challenge_of
 from toolcrib.secrets import SecretError, SecretFile
 
 URL = "https://mcp.test/mcp"
@@ -357,6 +359,18 @@ REFUSED: dict[str, tuple[Callable[[World], None], str]] = {
         "failed: HTTP 307",
     ),
     "endless metadata": (_answer("metadata", Response(b" " * 1_000_001)), "sent more than 1000000 bytes"),
+    "an endless address": (
+        _changed(authorization_endpoint="https://auth.test/" + "x" * 4_000),
+        "is not a plain https URL",
+    ),
+    "an endless client id": (
+        _answer("register", JSONResponse({"client_id": "x" * 8_001}, 201)),
+        "did not register toolcrib",
+    ),
+    "an endless token": (
+        _answer("token", JSONResponse({"access_token": "x" * 60_001})),
+        "sent no access token",
+    ),
     "metadata that are no JSON": (_answer("metadata", Response("<html>")), "publishes no metadata"),
     "deep metadata": (_answer("metadata", Response("[" * 200_000)), "publishes no metadata"),
 }
@@ -601,7 +615,7 @@ async def test_metadata_that_redirect_elsewhere_are_not_followed(world: World) -
     world.resource.headers = {"location": "https://evil.test/.well-known/oauth-protected-resource"}
     evil = ProtectedServer("https://evil.test/mcp", world.issuer)
     world.internet.add(evil.url, evil.app())
-    with pytest.raises(OAuthError, match=r"HTTP 4\d\d"):
+    with pytest.raises(OAuthError, match=r"mcp\.test registers no clients"):
         await world.log_in()
     assert world.issuer.requests == []
 
@@ -624,3 +638,52 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def test_settings_that_contradict_each_other(words: str, given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=words):
         OAuthSettings(**given)
+
+
+async def test_a_server_that_asks_for_no_login_says_so(world: World) -> None:
+    async def open_to_all(scope: Any, receive: Any, send: Any) -> None:
+        status = 200 if scope["path"] == "/mcp" else 404
+        await Response("{}", status)(scope, receive, send)
+
+    world.internet.add(URL, open_to_all)
+    with pytest.raises(OAuthError, match="asks for no login"):
+        await world.log_in()
+
+
+async def test_logins_may_be_in_the_keyring(
+    world: World,
+    keyring_of_ours: dict[tuple[str, str], str],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(world.folder))
+    store = LoginStore.of_user(keyring=True)
+    await login(Server(), store, authorizer=world.person, **world.options())
+    assert (await login_state(Server(), store, now=lambda: world.now)).state == "valid"
+    assert {service for service, _ in keyring_of_ours} == {"toolcrib mcp"}, "apart from the secrets of tools"
+    assert await logout(Server(), store, **world.options())
+    assert not any("access-" in value for value in keyring_of_ours.values())
+
+
+CHALLENGES: list[tuple[list[str], Challenge]] = [
+    ([], Challenge()),
+    (["Basic realm=x"], Challenge()),
+    (["Bearer"], Challenge()),
+    (['Bearer error="invalid_token", scope="a b"'], Challenge("invalid_token", ("a", "b"))),
+    (
+        ["Basic realm=x, bearer RESOURCE_METADATA=http://a/b?c=1, scope=a"],
+        Challenge("", ("a",), "http://a/b?c=1"),
+    ),
+    (
+        ['Bearer scope="a"', 'DPoP algs="ES256", error="use_dpop_nonce"'],
+        Challenge("use_dpop_nonce", ("a",), "", True),
+    ),
+    (['Bearer scope="say \\"yes\\" \\\\ ä ' + "x" * 201 + '"'], Challenge("", ("say",))),
+    (['Bearer error="insufficient_scope" , , scope = "w"'], Challenge("insufficient_scope", ("w",))),
+    (['Bearer error="unclosed', '"""', "=", ",,,", "Bearer " + "a" * 100_000], Challenge()),
+    (['Bearer scope="' + " ".join(map(str, range(99))) + '"'], Challenge("", tuple(map(str, range(50))))),
+]
+
+
+@each("headers, expected", CHALLENGES)
+def test_what_a_server_wants_is_read_however_it_is_written(headers: list[str], expected: Challenge) -> None:
+    assert challenge_of(headers) == expected

@@ -6,26 +6,32 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Challenge", "challenge_of", "read_challenges"]
+__all__ = ["Challenge", "challenge_of", "read_challenges", "scopes_of"]
 
 TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 QUOTED = r'"(?:[^"\\]|\\.)*"'
-PARAMETER = re.compile(rf"\s*({TOKEN})\s*=\s*({QUOTED}|{TOKEN})\s*(?:,|$)")
+PARAMETER = re.compile(rf"[\s,]*({TOKEN})\s*=\s*({QUOTED}|{TOKEN})\s*(?:,|$)")
 # Servers write unquoted URLs and scopes, although the grammar of a token has no colon or slash.
-SLOPPY_PARAMETER = re.compile(rf"\s*({TOKEN})\s*=\s*([^\s,\"]+)\s*(?:,|$)")
+SLOPPY_PARAMETER = re.compile(rf"[\s,]*({TOKEN})\s*=\s*([^\s,\"]+)\s*(?:,|$)")
 SCHEME = re.compile(rf"\s*,*\s*({TOKEN})(?:\s+|$)")
+SCOPE = re.compile(r"[!#-\[\]-~]{1,200}")  # the grammar of RFC 6749; what is no scope is left out
 MAX_HEADER = 8_192  # characters
+MAX_SCOPES = 50
 SCHEMES = ("dpop", "bearer")
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What one server wants for one request. `dpop` says whether it wants tokens that are bound to a key."""
+    """What one server wants for one request.
+
+    `dpop` says whether it wants tokens that are bound to a key, `refused` whether it refused a request without a token.
+    """
 
     error: str = ""
     scopes: tuple[str, ...] = ()
     metadata_url: str = ""
     dpop: bool = False
+    refused: bool = True
 
     @property
     def wants_scopes(self) -> bool:
@@ -41,10 +47,15 @@ def challenge_of(headers: Iterable[str]) -> Challenge:
         merged = {**parameters, **merged}
     return Challenge(
         merged.get("error", ""),
-        tuple(merged.get("scope", "").split()),
+        scopes_of(merged.get("scope", "")),
         merged.get("resource_metadata", ""),
         any(scheme == "dpop" for scheme, _ in found),
     )
+
+
+def scopes_of(text: str) -> tuple[str, ...]:
+    """The scopes in a text; at most so many as an error can name."""
+    return tuple(one for one in text.split() if SCOPE.fullmatch(one))[:MAX_SCOPES]
 
 
 def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:

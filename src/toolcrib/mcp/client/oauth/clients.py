@@ -21,6 +21,7 @@ __all__ = ["Client", "authenticate", "choose_client", "configured_client"]
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ASSERTION_SECONDS = 120
+MAX_CREDENTIAL = 8_000  # characters of a client's id or secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +98,36 @@ async def _register(
     if scopes:
         data["scope"] = " ".join(scopes)
     reply = await endpoints.post_json(issuer.registration_endpoint, "client registration", data)
-    client_id = reply.data.get("client_id")
-    if not reply.ok or not isinstance(client_id, str) or not client_id:
+    client_id, secret = _short(reply.data.get("client_id")), _short(reply.data.get("client_secret"))
+    if reply.status in (404, 405):
+        raise OAuthError(
+            f"{issuer.issuer} registers no clients. The server may want a key in a header, or a client that you "
+            f"registered by hand: its client_id goes into the settings of the server"
+        )
+    if not reply.ok or not client_id:
         words = foreign_words(reply.data.get("error"), reply.data.get("error_description"))
         raise OAuthError(
             f"{issuer.issuer} did not register toolcrib as a client (HTTP {reply.status}): {words}"
         )
-    secret, method = reply.data.get("client_secret"), reply.data.get("token_endpoint_auth_method") or wanted
-    if method not in AUTH_METHODS[1:4] or (method != "none" and not isinstance(secret, str)):
+    method = reply.data.get("token_endpoint_auth_method") or wanted
+    if method not in AUTH_METHODS[1:4] or (method != "none" and not secret):
         raise OAuthError(
             f"{issuer.issuer} registered toolcrib for {foreign_words(method)}, which cannot be used with what it sent"
         )
     expires = reply.data.get("client_secret_expires_at")
     return Client(
         client_id,
-        secret if isinstance(secret, str) else "",
+        secret,
         method,
         redirect_uri,
         registered=True,
         expires_at=float(expires) if isinstance(expires, int | float) and secret else 0.0,
     )
+
+
+def _short(value: Any) -> str:
+    """A text of a bounded length; "" for anything else."""
+    return value if isinstance(value, str) and len(value) <= MAX_CREDENTIAL else ""
 
 
 def _offered_method(settings: OAuthSettings, issuer: IssuerMetadata) -> str:

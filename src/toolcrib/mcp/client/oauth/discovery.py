@@ -22,6 +22,7 @@ RESOURCE = "/.well-known/oauth-protected-resource"
 OAUTH = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 MAX_LIST = 100  # entries that are read of a list
+MAX_ITEM = 1_000  # characters of an entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ async def _resource(endpoints: Endpoints, server_url: str, challenge: Challenge)
             continue
         issuers = _strings(reply.data, "authorization_servers")
         resource = reply.data.get("resource")
-        if not isinstance(resource, str) or not issuers:
+        if not isinstance(resource, str) or len(resource) > MAX_ITEM or not issuers:
             continue
         _check_resource(resource, server_url)
         required = reply.data.get("dpop_bound_access_tokens_required") is True
@@ -171,7 +172,12 @@ async def _without_resource_metadata(
         if metadata is None:
             raise OAuthError(f"the authorization server {settings.issuer} publishes no metadata")
     else:
-        metadata = await _issuer_metadata(endpoints, origin) or IssuerMetadata(
+        found = await _issuer_metadata(endpoints, origin)
+        if found is None and not challenge.refused:
+            raise OAuthError(
+                "the MCP server asks for no login: it answered without, and names no issuer of tokens"
+            )
+        metadata = found or IssuerMetadata(
             origin, f"{origin}/authorize", f"{origin}/token", f"{origin}/register", pkce=("S256",)
         )
     return Discovered(canonical_url(server_url), metadata, challenge.scopes or None, challenge.dpop)
@@ -213,4 +219,4 @@ def _strings(data: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
     value = data.get(key)
     if not isinstance(value, list):
         return None
-    return tuple(one for one in value[:MAX_LIST] if isinstance(one, str))
+    return tuple(one for one in value[:MAX_LIST] if isinstance(one, str) and len(one) <= MAX_ITEM)

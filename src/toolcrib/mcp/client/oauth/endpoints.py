@@ -24,6 +24,7 @@ __all__ = ["EndpointReply", "Endpoints", "HttpFactory", "login_guard", "same_ori
 HttpFactory = Callable[[], "httpx2.AsyncClient"]
 
 MAX_BYTES = 1_000_000  # of an answer
+MAX_URL = 4_000  # characters
 SECONDS = 30.0  # for one request with its redirects
 REDIRECTS = 3
 ALL_PORTS = range(1, 65536)
@@ -73,7 +74,7 @@ class Endpoints:
         except ValueError:
             raise OAuthError(f"the {what} is no URL: {url[:200]!r}") from None
         if (
-            not (host and url.isascii() and url.isprintable())
+            not (host and len(url) <= MAX_URL and url.isascii() and url.isprintable())
             or " " in url
             or parts.username
             or parts.fragment
@@ -101,14 +102,14 @@ class Endpoints:
         return await self._send("POST", url, what, {"accept": "application/json", **headers}, json=dict(data))
 
     async def probe(
-        self, url: str, headers: Mapping[str, str], data: Mapping[str, Any]
+        self, method: str, url: str, headers: Mapping[str, str], data: Mapping[str, Any] | None = None
     ) -> tuple[int, list[str]]:
         """The status of a request to the MCP server itself, and its challenges; the body is not read."""
         import httpx2
 
         try:
             async with self._client(url) as client:
-                request = client.build_request("POST", url, json=dict(data), headers=dict(headers))
+                request = client.build_request(method, url, json=data, headers=dict(headers))
                 response = await client.send(request, stream=True, follow_redirects=False)
                 try:
                     return response.status_code, response.headers.get_list("www-authenticate")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from toolcrib.mcp.client.oauth.challenges import scopes_of
 from toolcrib.mcp.client.oauth.clients import Client, authenticate
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata
 from toolcrib.mcp.client.oauth.dpop import DpopKey
@@ -18,6 +19,7 @@ __all__ = ["TokenEndpoint", "TokenRefused", "TokenSet", "workload_assertion"]
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 PASSING = ("temporarily_unavailable", "server_error", "slow_down")  # errors that say nothing about the token
+MAX_TOKEN = 60_000  # characters; servers take headers of 8 to 64 KB
 MAX_LIFETIME = 10 * 365 * 86400  # seconds; what a server says beyond that is as good as never
 MARGIN = 60.0  # seconds before its end in which a token is renewed; a tenth of its lifetime if that is less
 
@@ -170,8 +172,8 @@ def _read_token(
         "DPoP" if kind == "dpop" else "Bearer",
         now,
         _end(data.get("expires_in"), now),
-        tuple(granted.split()) if isinstance(granted, str) else scopes,
-        refresh if isinstance(refresh, str) else "",
+        scopes_of(granted) if isinstance(granted, str) else scopes,
+        refresh if isinstance(refresh, str) and len(refresh) <= MAX_TOKEN else "",
     )
 
 
@@ -186,4 +188,4 @@ def _end(seconds: Any, now: float) -> float:
 
 def _sendable(token: str) -> bool:
     """Whether a token can stand in a header."""
-    return token.isascii() and token.isprintable() and " " not in token
+    return len(token) <= MAX_TOKEN and token.isascii() and token.isprintable() and " " not in token

@@ -141,8 +141,10 @@ async def login(
         resolver=resolver,
         now=now,
     )
-    status, headers = await source.endpoints.probe(server.url, PROBE_HEADERS, PROBE)
-    challenge = challenge_of(headers) if status == 401 else Challenge()
+    status, headers = await source.endpoints.probe("POST", server.url, PROBE_HEADERS, PROBE)
+    if status in (404, 405):  # as the older protocol over events answers
+        status, headers = await source.endpoints.probe("GET", server.url, PROBE_HEADERS)
+    challenge = challenge_of(headers) if status == 401 else Challenge(refused=False)
     return await source.log_in(challenge, tuple(scopes))
 
 

@@ -10,10 +10,13 @@ from typing import Any
 
 from tests.cases import each
 from tests.conformance.cassettes import all_records
+from tests.conformance.conftest import load_cases
 from toolcrib import Agent
 from toolcrib.agent import OutputType, Reason
 from toolcrib.codecs import Codec, GeminiCodec, OpenAIChatCodec, OpenAIResponsesCodec
-from toolcrib.messages import Chunk, Request, Response
+from toolcrib.content import Text
+from toolcrib.json_text.values import same_json
+from toolcrib.messages import Chunk, Message, Request, Response
 from toolcrib.models.model import chunks_of
 from toolcrib.models.replay import STREAMED, recorded_events
 
@@ -105,3 +108,55 @@ def test_there_are_recordings_of_each_interface() -> None:
     found = typed_records()
     assert {record["api"] for _, record in found} == set(WIRES)
     assert len(found) >= 39
+
+
+class Writes:
+    """A model that writes one text, in pieces, whatever it is asked."""
+
+    name = "writes"
+
+    def __init__(self, text: str, size: int) -> None:
+        self.text, self.size = text, size
+
+    async def stream(self, request: Request) -> AsyncIterator[Chunk | Response]:
+        response = Response(Message("assistant", [Text(self.text)]))
+        for chunk in chunks_of(response, self.size):
+            yield chunk
+            await asyncio.sleep(0)
+        yield response
+
+    async def respond(self, request: Request) -> Response:
+        raise NotImplementedError
+
+
+def typed_run(text: str, size: int = 0) -> tuple[Any, list[Any]]:
+    async def run() -> tuple[Any, list[Any]]:
+        output: OutputType[Any] = OutputType({"type": "object"}, rung="text", retries=0)
+        begun = Agent(Writes(text, size), output=output).start("go")
+        shown = [copy.deepcopy(partial.value) async for partial in begun.stream_partial()]
+        return await begun, shown
+
+    return asyncio.run(run())
+
+
+@each("case", load_cases("cases/json-repair/wild_tool_args.json"), ids=lambda case: case["name"])
+def test_a_broken_answer_has_its_one_reading_or_none(case: dict[str, Any]) -> None:
+    outcome, _ = typed_run(case["input"])
+    if case["safety"] == "safe" and isinstance(case["expected"], dict):
+        assert same_json(outcome.output, case["expected"])
+    elif case["safety"] == "refuse":
+        assert outcome.reason is Reason.INVALID_OUTPUT
+    elif outcome.has_output:
+        assert same_json(outcome.output, case["expected"])
+
+
+@each("case", load_cases("cases/partial-json/stream_vectors.json"), ids=lambda case: case["name"])
+def test_a_growing_answer_shows_what_is_stable_at_each_character(case: dict[str, Any]) -> None:
+    if not isinstance(case["final"], dict):
+        return
+    outcome, shown = typed_run(case["input"], 1)
+    assert outcome.output == case["final"]
+    stable = [value for _, value, has_value, _ in case["steps"] if has_value]
+    at_some_step = [json.dumps(value) for value in stable]
+    assert all(json.dumps(value) in at_some_step for value in shown)
+    assert shown[-1] == stable[-1]

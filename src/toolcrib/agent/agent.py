@@ -228,7 +228,7 @@ class Agent(Generic[Deps, Out]):
         wanted = as_output_type(given)
         if wanted.is_text:
             return self._settings
-        from toolcrib.agent.output_shape import CompletionTool
+        from toolcrib.agent.completion_tool import CompletionTool
         from toolcrib.toolbox.overlay import with_builtin
 
         own = self.toolbox.registry.known(COMPLETION)

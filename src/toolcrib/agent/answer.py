@@ -8,7 +8,7 @@ from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.waiting import Waiting
 from toolcrib.codecs.codec import LONGEST_WORDS, shortened
 from toolcrib.errors import belongs_to_caller
-from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta
+from toolcrib.events import Event, Notice, ReasoningDelta, TextDelta, TurnFinished
 from toolcrib.messages import (
     CallChunk,
     Chunk,
@@ -21,7 +21,7 @@ from toolcrib.messages import (
 )
 from toolcrib.models.model import Model, ModelError
 
-__all__ = ["read_answer", "was_cut_off"]
+__all__ = ["read_answer", "turn_finished", "was_cut_off"]
 
 BROKEN_OFF = ("length", "filter", "refusal")  # reasons to stop that may strike in the middle of a call
 
@@ -101,3 +101,10 @@ def was_cut_off(response: Response) -> bool:
     if response.stop_reason in BROKEN_OFF:
         return True
     return response.stop_reason not in ("end", "tool_calls") and not response.message.calls[-1].arguments
+
+
+def turn_finished(turn: int, response: Response) -> TurnFinished:
+    """The event of a complete answer."""
+    usage = response.usage
+    tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    return TurnFinished(turn, len(response.message.calls), response.stop_reason, tokens)

@@ -10,12 +10,12 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.account import Account
-from toolcrib.agent.answer import read_answer, was_cut_off
+from toolcrib.agent.answer import read_answer, turn_finished, was_cut_off
 from toolcrib.agent.clear_results import CACHE_SECONDS, ClearedRequests
 from toolcrib.agent.completion import COMPLETION, completion_text, without_completion
 from toolcrib.agent.instructions import RunInstructions
@@ -23,13 +23,13 @@ from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.read_result import read_result_in
 from toolcrib.agent.repeated_failures import failed_too_often
 from toolcrib.agent.run_checkpoints import RunCheckpoints
+from toolcrib.agent.run_conversation import RunConversation
 from toolcrib.agent.saved_run import SavedRun, nested_before, nested_to_dict
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.tool_choice import request_of
-from toolcrib.agent.transcript import TranscriptFile, recorder
+from toolcrib.agent.transcript import TranscriptFile
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.content import Text
 from toolcrib.errors import ErrorCode, belongs_to_caller
 from toolcrib.events import (
     AnswerRestarted,
@@ -37,7 +37,6 @@ from toolcrib.events import (
     Notice,
     RunFinished,
     RunStarted,
-    TurnFinished,
     TurnStarted,
 )
 from toolcrib.mending import mend, told
@@ -114,23 +113,16 @@ class RunLoop:
         self.turns = 0 if saved is None else saved.turns
         self.restarted = 0 if saved is None else saved.restarted  # answers that broke off and began again
         self.deps = deps
-        self._transcript = transcript
-        if transcript is not None and self.box.masking is not None:
-            transcript.mask = self.box.masking.mask_known_values
+        self._conversation = RunConversation(self.messages, transcript, self.box.masking)
         self._checkpoints = RunCheckpoints(
-            settings.checkpoints,
-            self.id,
-            nested=within is not None,
-            transcript=transcript,
+            settings.checkpoints, self.id, nested=within is not None, transcript=transcript,
             tell=partial(self.box.emit, self.id),  # no cycle, which would outlive the run
-            at_work=partial(self.box.at_work, self.id),
-            covered_by=partial(self.box.covered_by, self.id),
-        )
+            at_work=partial(self.box.at_work, self.id), covered_by=partial(self.box.covered_by, self.id),
+        )  # fmt: skip
         self._cleared: ClearedRequests | None = None
         if (context := settings.context) is not None:
             lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
             self._cleared = ClearedRequests(context, lasts)
-        self._unwritten = ""
         self._logprobs: tuple[TokenLogprob, ...] = ()
         self._failures: dict[str, int] = {} if saved is None else saved.failures
         self._typed: TypedRun | None = None
@@ -278,8 +270,7 @@ class RunLoop:
     def _tell_news(self, words: list[str]) -> bool:
         """Tell the model what happened meanwhile to what the run owns: that a background process ended."""
         if words:
-            self.messages.append(Message.user("\n".join(words)))
-            self._write(self.messages[-1])
+            self._conversation.add(Message.user("\n".join(words)))
         return bool(words)
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
@@ -320,15 +311,9 @@ class RunLoop:
             # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
             waiting = [ResultPart(call, model_messages.cancelled(call.name)) for call in calls]
             added.append(Message("tool", list(waiting)))
-        self.messages += added
-        self._write(*added)
+        self._conversation.add(*added)
         if box.sink:
-            tokens = {
-                "input_tokens": response.usage.input_tokens,
-                "output_tokens": response.usage.output_tokens,
-            }
-            done = TurnFinished(self.turns, len(calls), response.stop_reason, tokens)
-            box.emit(self.id, done)
+            box.emit(self.id, turn_finished(self.turns, response))
         return response, streaming
 
     async def execute(
@@ -338,7 +323,7 @@ class RunLoop:
 
         The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
         """
-        record = recorder(self.messages[-1], self._transcript)
+        record = self._conversation.recorder()
         whole = calls[:-1] if cut_off else calls
         last = streaming.streams.pop(len(whole), None)
         if last is not None:
@@ -356,11 +341,8 @@ class RunLoop:
                     record=record,
                 )
         finally:
-            if self._transcript is not None and self.account.nested:
-                with suppress(
-                    Exception
-                ):  # the results count, and what ended the turn; the file says what it lacks
-                    self._transcript.usage(self.messages[-2])
+            if self.account.nested:
+                self._conversation.note_usage()
             self._note_unwritten()
         if cut_off:
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
@@ -369,15 +351,13 @@ class RunLoop:
         return results
 
     def _note_unwritten(self) -> None:
-        """Say what the transcript file lacks, when that changes. The file gets it later, if it can be written again."""
-        problem = "" if self._transcript is None else self._transcript.problem
-        if problem and problem != self._unwritten:
-            self._note(f"the transcript: {problem}")
-        self._unwritten = problem
+        """Say what the transcript file lacks, when that changes."""
+        if words := self._conversation.news():
+            self._note(words)
 
     async def _refuse(self, calls: list[ToolCall], words: str) -> None:
         """Answer the calls of a turn with words, and run none."""
-        record = recorder(self.messages[-1], self._transcript)
+        record = self._conversation.recorder()
         for index, call in enumerate(calls):
             result = ToolResult.of(words, code=ErrorCode.DENIED)
             await self.box.execute(Refused(call, CallKey(self.id, self.turns, index), result), record=record)
@@ -390,8 +370,7 @@ class RunLoop:
         self.box.begin(self.id, self.messages, self.account)
         if self._within is None:
             await self.box.suspensions.restore(self.id, saved.box)
-        if self._transcript is not None:
-            self._transcript.catch_up(self.messages)
+        self._conversation.catch_up()
         if self.box.sink:
             users = (message for message in reversed(self.messages) if message.role == "user")
             task = next(users, self._task_message)
@@ -404,27 +383,18 @@ class RunLoop:
                 turn=self.turns,
                 done=done,
                 deps=self.deps,
-                record=recorder(self.messages[-1], self._transcript),
+                record=self._conversation.recorder(),
             )
         return self._after_calls(calls, results)
 
     def _waiting(self, suspension: Suspension, text: str) -> Outcome[Any]:
         """The run ends at its questions, with what `Agent.resume` needs; or with its part, within a call."""
         saved = SavedRun(
-            run=self.id,
-            messages=self.messages,
-            usage=self.usage,
-            earlier=self.account.earlier,
-            turns=self.turns,
-            restarted=self.restarted,
-            seconds=self.account.seconds,
-            chosen=self._chosen,
-            failures=self._failures,
-            nested=self.account.nested,
-            output={} if self._typed is None else self._typed.to_dict(),
-            box=self.box.suspensions.saved(self.id),
-            suspension=suspension,
-        )
+            run=self.id, messages=self.messages, usage=self.usage, earlier=self.account.earlier, turns=self.turns,
+            restarted=self.restarted, seconds=self.account.seconds, chosen=self._chosen, failures=self._failures,
+            nested=self.account.nested, output={} if self._typed is None else self._typed.to_dict(),
+            box=self.box.suspensions.saved(self.id), suspension=suspension,
+        )  # fmt: skip
         if self._within is not None:
             suspension.runs[self.id] = nested_to_dict(self._task_message, saved, self._mask)
             return self._finished(Reason.WAITING, text)
@@ -441,12 +411,8 @@ class RunLoop:
     async def _open(self) -> None:
         goes_on = bool(self.messages)
         head = await self._instructions.place(self.messages)
-        if goes_on and self._transcript is not None:
-            is_new_file = self._transcript.catch_up(self.messages)
-            if self._instructions.are_new and not is_new_file:
-                self._transcript.head(head)
-        self.messages.append(self._task_message)
-        self._write(*([] if goes_on else head), self._task_message)
+        is_new = self._instructions.are_new
+        self._conversation.begin(head, self._task_message, goes_on=goes_on, head_is_new=is_new)
         self.box.begin(self.id, self.messages, self.account)
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
@@ -508,16 +474,14 @@ class RunLoop:
                 return self._finished(Reason.ANSWERED, text)
             if why := self._typed.gives_up():
                 return self._finished(Reason.INVALID_OUTPUT, text, why)
-            self.messages.append(Message("user", [Text(words)], {"toolcrib": {"about": "answer"}}))
-            self._write(self.messages[-1])
+            self._conversation.add(self._typed.message(words))
             return None
         detail = "" if text else "the model answered with neither text nor calls"
         return self._finished(Reason.ANSWERED, text, detail)
 
     async def _summarised(self) -> Outcome[Any]:
         """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
-        self.messages.append(Message.user(SUMMARY))
-        self._write(self.messages[-1])
+        self._conversation.add(Message.user(SUMMARY))
         tool_list = await self._tool_list()
         response, _ = await self.query(tool_list, may_call=False)
         if response.message.calls:
@@ -529,18 +493,12 @@ class RunLoop:
             f"the limit of {self.settings.max_turns} turns is reached",
         )
 
-    def _write(self, *messages: Message) -> None:
-        """Write messages to the transcript file. They are in the conversation before: a disk may be full."""
-        if self._transcript is not None:
-            for message in messages:
-                self._transcript.message(message)
-
     def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome[Any]:
         if self.outcome is None:
             account = self.account
             self._note_unwritten()
-            if self._unwritten:
-                detail = f"{detail}; the transcript: {self._unwritten}".removeprefix("; ")
+            if unwritten := self._conversation.unwritten:
+                detail = f"{detail}; the transcript: {unwritten}".removeprefix("; ")
             self.outcome = Outcome(
                 reason, text, self.messages, account.usage, self.turns, self.id, detail, account.nested
             )

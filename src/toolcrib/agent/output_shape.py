@@ -6,7 +6,6 @@ any other stands in its field `result`; of several alternatives, `result` says w
 
 from __future__ import annotations
 
-import asyncio
 import collections.abc
 import copy
 import dataclasses
@@ -14,13 +13,12 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from inspect import cleandoc, getdoc, isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 from toolcrib.agent.completion import COMPLETION
+from toolcrib.agent.output_functions import Function, WrongAnswer, called, validator_of
 from toolcrib.agent.output_items import ItemParams, ItemsSoFar, OutputItem
-from toolcrib.call import CallKey
 from toolcrib.compiling.signature import Signature, read_signature
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolDefinitionError, ToolError
@@ -29,9 +27,8 @@ from toolcrib.facts import Facts, MaxOutput
 if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
     from toolcrib.context import Context
-    from toolcrib.result import ToolResult
 
-__all__ = ["CompletionTool", "OutputShape", "WrongAnswer"]
+__all__ = ["OutputShape", "Source"]
 
 FINISH = "Finish the task: give the answer. Call it once, alone, when everything is done or nothing more can be done."
 QUOTES = "toolcrib.agent.quotes"  # a program that has no Quote has not loaded it
@@ -42,20 +39,6 @@ MAX_WORDS = 1_000  # characters of what a validator says
 
 
 Source = Callable[[], str]
-
-
-class WrongAnswer(ToolError):
-    """An answer that does not fit; the message is for the model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of the user: an alternative that is called with its fields, or a validator."""
-
-    fn: Callable[..., Any]
-    call: Callable[[Any, Any, Any], Any]
-    wants_context: bool
-    is_async: bool
 
 
 class OutputWish(Protocol):
@@ -82,7 +65,7 @@ class OutputShape:
         self._item: OutputShape | None = None
         self.ladders: dict[tuple[str, bool], Any] = {}  # the ways to ask for it, by server
         self._has_quotes = QUOTES in sys.modules and _mentions_quotes(output.types)
-        self._validators = tuple(_validator(fn) for fn in output.validators)
+        self._validators = tuple(validator_of(fn) for fn in output.validators)
         try:
             kind, doc = self._kind()
             self.definition = self._compiled(kind, doc)
@@ -226,11 +209,12 @@ class OutputShape:
             description=f"{FINISH}\n\n{said}" if said else FINISH,
             open_world=bool(self._functions), idempotent=not self._functions, inline=True, max_output=MAX_OUTPUT,
         )  # fmt: skip
-        execute = CompletionTool.execute if needs_async else CompletionTool.execute_inline
         if isinstance(kind, Signature):
             params = signature_params(kind, COMPLETION)
         else:
-            params = compile_class(facts, execute=execute, kind=kind, returns=str, doc="", hooks=()).params
+            params = compile_class(
+                facts, execute=_execute_inline, kind=kind, returns=str, doc="", hooks=()
+            ).params
         if needs_async:
             return Definition(facts, facts.description, params, _execute, "async", {}, str, True)
         return Definition(facts, facts.description, params, _execute_inline, "inline", {}, str, True)
@@ -312,7 +296,7 @@ class OutputShape:
         name, value = self.value_of(params)[0], self.accepted(params, items, source)
         function = self._functions.get(name)
         if function is not None:
-            value = await _called(function, value, ctx)
+            value = await called(function, value, ctx)
         return await self.validated(value, ctx)
 
     async def validated(self, value: Any, ctx: Context[Any] | None) -> Any:
@@ -338,115 +322,12 @@ class OutputShape:
         return " ".join(str(problem).split())[:MAX_WORDS] or "it is not valid"
 
 
-NO_ITEMS = ItemsSoFar()
-
-
-class CompletionTool:
-    """attempt_completion for the runs of one OutputShape. It keeps the output of each call until the run takes it."""
-
-    aclose = None
-
-    def __init__(self, shape: OutputShape) -> None:
-        self.shape = shape
-        self.facts = shape.definition.facts
-        self.outputs: dict[CallKey, Any] = {}
-        self._items: dict[str, ItemsSoFar] = {}
-        self._sources: dict[str, Source] = {}
-        self._answering: set[str] = set()  # runs whose answer a function of the user was called with
-
-    def begin(self, run: str, source: Source) -> None:
-        """A run begins: `source` gives all that it was given to read so far, which quotes are checked against."""
-        self._sources[run] = source
-
-    def source_of(self, run: str) -> Source:
-        """What gives the source of a run."""
-        return self._sources.get(run, str)
-
-    def items_of(self, run: str) -> ItemsSoFar:
-        """The items of a run so far."""
-        return self._items.setdefault(run, ItemsSoFar())
-
-    def forget(self, run: str) -> ItemsSoFar:
-        """The run is over: drop what was kept for it."""
-        for key in [key for key in self.outputs if key.run == run]:
-            del self.outputs[key]
-        self._sources.pop(run, None)
-        self._answering.discard(run)
-        return self._items.pop(run, None) or ItemsSoFar()
-
-    def definition(self) -> Definition:
-        """The compiled tool."""
-        return self.shape.definition
-
-    async def execute(self, params: Any, ctx: Context[Any]) -> ToolResult:
-        """Call the user's functions with the answer. Raises ToolError with words for the model where they refuse it."""
-        run = ctx.key.run
-        if run in self._answering:
-            raise WrongAnswer(f"The answer was given already: {COMPLETION} is called once.")
-        if self.shape.needs_call:  # no function of the user's runs twice for one answer
-            self._answering.add(run)
-        try:
-            value = await self.shape.finished(params, ctx, self.items_of(run), self.source_of(run))
-        except BaseException:
-            self._answering.discard(run)
-            raise
-        self.outputs[ctx.key] = value
-        return _result(value)
-
-    def execute_inline(self, params: Any, ctx: Context[Any]) -> ToolResult:
-        """Take the answer as it is."""
-        shape = self.shape
-        items = self.items_of(ctx.key.run) if shape.output.itemwise else NO_ITEMS
-        value = self.outputs[ctx.key] = shape.accepted(params, items, self.source_of(ctx.key.run))
-        return _result(value)
-
-
 def _execute(tool: Any, params: Any, ctx: Any) -> Any:
     return tool.execute(params, ctx)
 
 
 def _execute_inline(tool: Any, params: Any, ctx: Any) -> Any:
     return tool.execute_inline(params, ctx)
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON text, for transcripts and outer models."""
-    from pydantic_core import to_json
-
-    return to_json(value, inf_nan_mode="constants", serialize_unknown=True).decode()
-
-
-def _result(value: Any) -> ToolResult:
-    from toolcrib.result import ToolResult
-
-    return ToolResult.of(json_text(value))
-
-
-def _validator(fn: Callable[..., Any]) -> Function:
-    """A validator: of the value alone, or of the value and the context, which its annotation or its place says."""
-    try:
-        given = inspect.signature(fn).parameters.values()
-    except (TypeError, ValueError):  # a built-in one
-        return Function(fn, lambda value, _, __: fn(value), False, iscoroutinefunction(fn))
-    needed = [
-        parameter
-        for parameter in given
-        if parameter.default is parameter.empty
-        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(needed) not in (1, 2):
-        raise TypeError(f"a validator takes the value, or the value and a Context; got {fn!r}")
-    if len(needed) == 2:
-        return Function(fn, lambda value, _, ctx: fn(value, ctx), True, iscoroutinefunction(fn))
-    return Function(fn, lambda value, _, __: fn(value), False, iscoroutinefunction(fn))
-
-
-async def _called(function: Function, values: Any, ctx: Any) -> Any:
-    """What a function of the user gives for the fields of an answer; a sync one runs on a thread."""
-    if function.is_async:
-        return await function.call(None, values, ctx)
-    made = await asyncio.to_thread(function.call, None, values, ctx)
-    return await made if isawaitable(made) else made
 
 
 def _is_object(kind: Any) -> bool:

@@ -13,7 +13,7 @@ from toolcrib.models.model import Model
 from toolcrib.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from toolcrib.agent.output_shape import CompletionTool
+    from toolcrib.agent.completion_tool import CompletionTool
     from toolcrib.checkpoints import Checkpoints
 
 __all__ = ["AgentSettings", "Instructions"]

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.completion import COMPLETION, without_completion
+from toolcrib.agent.completion_tool import CompletionTool, json_text
 from toolcrib.agent.outcome import NO_OUTPUT
+from toolcrib.agent.output_functions import WrongAnswer
 from toolcrib.agent.output_ladder import Ladder, refuses_the_form
-from toolcrib.agent.output_shape import CompletionTool, WrongAnswer, json_text
 from toolcrib.call import CallKey
-from toolcrib.messages import ToolChoice
+from toolcrib.content import Text
+from toolcrib.messages import Message, ToolChoice
 
 if TYPE_CHECKING:
     from toolcrib.agent.outcome import Outcome
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from toolcrib.call import ToolCall
     from toolcrib.codecs.codec import ModelError
     from toolcrib.events import Event
-    from toolcrib.messages import Message, Request, Response
+    from toolcrib.messages import Request, Response
     from toolcrib.models.model import Model
     from toolcrib.result import ToolResult
     from toolcrib.toolbox import ToolList
@@ -155,6 +157,11 @@ class TypedRun:
             unread = self.step.by_call and "{" not in text
             return self._wrong(CALL_IT if unread else wrong.message)
         return None
+
+    @staticmethod
+    def message(words: str) -> Message:
+        """What the model is told of an answer that was text. It is marked, so that it counts as no source of quotes."""
+        return Message("user", [Text(words)], {"toolcrib": {"about": "answer"}})
 
     def read_calls(self, turn: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Take the output from the calls of a turn, or note what was wrong with it."""

@@ -241,7 +241,7 @@ class _ResumeFile:
 
     def keep(self, found: Extracted[Any], mark: str, output: Any) -> None:
         """Write a value."""
-        from toolcrib.agent.output_shape import json_text
+        from toolcrib.agent.completion_tool import json_text
 
         line = {
             "format": FORMAT,

@@ -125,7 +125,7 @@ async def _work(
 
 def _line(one: Extracted[Any]) -> dict[str, Any]:
     """One source as a JSON object."""
-    from toolcrib.agent.output_shape import json_text
+    from toolcrib.agent.completion_tool import json_text
 
     if not one.ok:
         reason = "unreadable" if one.outcome is None else one.outcome.reason.value

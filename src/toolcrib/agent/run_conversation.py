@@ -1,0 +1,70 @@
+"""The conversation of a run as it grows: in memory, and in the transcript file if there is one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from toolcrib.agent.transcript import TranscriptFile, recorder
+from toolcrib.messages import Message
+
+if TYPE_CHECKING:
+    from toolcrib.toolbox.report import Record
+
+__all__ = ["RunConversation"]
+
+
+class RunConversation:
+    """The messages of a run. What is added is written to the transcript file too, which may lack some for a while.
+
+    A message is in the conversation before it is written: a disk may be full.
+    """
+
+    def __init__(self, messages: list[Message], file: TranscriptFile | None, masking: Any) -> None:
+        self.messages = messages
+        self.file = file
+        self.unwritten = ""  # why the file lacks something
+        if file is not None and masking is not None:
+            file.mask = masking.mask_known_values
+
+    def add(self, *messages: Message) -> None:
+        """Add messages at the end."""
+        self.messages += messages
+        if self.file is not None:
+            for message in messages:
+                self.file.message(message)
+
+    def begin(self, head: list[Message], task: Message, *, goes_on: bool, head_is_new: bool) -> None:
+        """Add the task. The head has the instructions, which the file gets where they are new."""
+        if self.file is not None:
+            if goes_on:
+                is_new_file = self.file.catch_up(self.messages)
+                if head_is_new and not is_new_file:
+                    self.file.head(head)
+            else:
+                for message in head:
+                    self.file.message(message)
+        self.add(task)
+
+    def catch_up(self) -> None:
+        """Write what the file does not have of a run that goes on."""
+        if self.file is not None:
+            self.file.catch_up(self.messages)
+
+    def recorder(self) -> Record:
+        """Puts the results of a turn's calls in their places, in the last message and in the file."""
+        return recorder(self.messages[-1], self.file)
+
+    def note_usage(self) -> None:
+        """Write what the last answer used, with the runs within its calls."""
+        if self.file is not None:
+            with suppress(
+                Exception
+            ):  # the results count, and what ended the turn; the file says what it lacks
+                self.file.usage(self.messages[-2])
+
+    def news(self) -> str:
+        """What the file lacks, where that changed; "" else. It gets it later, if it can be written again."""
+        problem = "" if self.file is None else self.file.problem
+        changed, self.unwritten = problem != self.unwritten, problem
+        return f"the transcript: {problem}" if problem and changed else ""

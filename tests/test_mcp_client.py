@@ -147,6 +147,8 @@ async def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen within ten seconds")
 
 
+@pytest.mark.promise("mcp-servers.md", "A slow server holds up nobody.")
+@pytest.mark.promise("mcp-servers.md", "A change of state is an event of the run")
 async def test_nobody_waits_for_a_slow_server_whose_tools_join_later() -> None:
     gate = asyncio.Event()
     slow = RawServer(tools=(tool("late"),), gate=gate)
@@ -192,6 +194,8 @@ async def test_a_server_that_cannot_be_started_costs_nothing_but_itself() -> Non
     assert (missing.state, dies.state) == (ServerState.FAILED, ServerState.FAILED)
 
 
+@pytest.mark.promise("mcp-servers.md", "A crashed server is started again by the next call")
+@pytest.mark.promise("mcp-servers.md", "A call that may have run is not repeated")
 async def test_a_server_that_crashed_is_started_again_and_no_call_is_made_twice() -> None:
     async def never(params: Any) -> Any:
         crashes.set()
@@ -232,6 +236,7 @@ async def test_a_server_that_crashes_again_and_again_is_tried_ever_more_rarely()
 
 
 @each("protocol", [LEGACY, MODERN])
+@pytest.mark.promise("mcp-servers.md", "A server that does not answer any more")
 async def test_a_server_that_answers_nothing_any_more_is_started_anew(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +264,7 @@ async def test_a_server_that_answers_nothing_any_more_is_started_anew(
         assert server.starts == 2
 
 
+@pytest.mark.promise("mcp-servers.md", "all servers start with the toolset, and again after a crash")
 async def test_with_start_background_a_crashed_server_comes_back_by_itself() -> None:
     server = RawServer(tools=(tool("t"),))
     tools = McpToolset(in_process={"s": server}, start="background")
@@ -306,6 +312,7 @@ def test_without_the_protocols_package_a_server_says_what_to_install(monkeypatch
 
 
 @each("protocol", [LEGACY, MODERN])
+@pytest.mark.promise("mcp-servers.md", "A list that changes is listed again")
 async def test_a_changed_list_is_listed_again(protocol: str) -> None:
     server = RawServer(tools=(tool("old"),), protocol=protocol)
     subscribed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -357,6 +364,7 @@ async def test_a_changed_list_is_listed_again(protocol: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:tool 's__t' was set aside")
+@pytest.mark.promise("mcp-servers.md", "What is wrong in a server costs that one thing")
 async def test_what_is_wrong_in_a_definition_costs_that_one_thing(
     listed: Any, names: list[str], warning: str
 ) -> None:

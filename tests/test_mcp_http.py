@@ -124,6 +124,7 @@ async def _awaited(call: Any) -> Any:
     return await call
 
 
+@pytest.mark.promise("mcp-servers.md", "One that was never sent is sent once more")
 async def test_a_session_that_the_server_has_forgotten_is_begun_anew() -> None:
     def call(params: Any, request: Request) -> Any:
         if request.headers["mcp-session-id"] != wire.sessions[-1] or len(wire.sessions) == 1:
@@ -139,6 +140,7 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew() -> None:
             assert tools.servers()[0].state is ServerState.STARTED
 
 
+@pytest.mark.promise("mcp-servers.md", "parameters that a schema wants in headers")
 async def test_arguments_stand_in_headers_where_the_schema_says_so() -> None:
     def call(params: Any, request: Request) -> Any:
         given = {name: value for name, value in request.headers.items() if name.startswith("mcp-")}
@@ -165,6 +167,7 @@ async def test_arguments_stand_in_headers_where_the_schema_says_so() -> None:
     }
 
 
+@pytest.mark.promise("mcp-servers.md", "which of them is found out")
 async def test_a_server_of_the_older_protocol_over_events_is_found_out() -> None:
     server = MCPServer("older")
 
@@ -221,6 +224,9 @@ async def test_a_server_that_does_not_let_go_of_a_session_keeps_nobody(
         ("https://a.example/mcp", {"https_proxy": "http://proxy:1", "no_proxy": ".example"}, None),
         ("http://127.0.0.1:3/mcp", {"http_proxy": "http://proxy:1"}, None),
     ],
+)
+@pytest.mark.promise(
+    "mcp-servers.md", "The proxy of your environment is used, but not for addresses of this machine."
 )
 def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
     url: str, variables: dict[str, str], proxy: str | None, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ async def test_a_server_is_given_the_variables_of_its_configuration_and_a_few_ha
     assert "SOME_API_KEY" not in given
 
 
+@pytest.mark.promise("mcp-servers.md", "Nothing that a local server started is left")
 async def test_nothing_that_a_server_started_is_left_when_its_toolset_is() -> None:
     tools = McpToolset([plain()])
     async with Toolbox([tools], autonomy="full") as box:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -154,6 +155,7 @@ class McpToolset:
             )
         self._resources = resources
         self._own: dict[str, ToolLike] = {}
+        self._lock = threading.Lock()
         self._tools: dict[str, RemoteTool] = {}
         self._index: tuple[int, dict[str, RemoteTool]] | None = None
 
@@ -252,21 +254,26 @@ class McpToolset:
 
     def _known(self) -> dict[str, RemoteTool]:
         """The tools that are known, by their shown names; the same object as long as the definition is the same."""
-        version = self.version
-        if self._index is None or self._index[0] != version:
-            found = [(handle, tool) for handle in self._handles.values() for tool in handle.tools()]
-            names = shown_names((handle.config.name, tool.name) for handle, tool in found)
-            tools: dict[str, RemoteTool] = {}
-            judged = self._pins.judge([(handle.config, remote) for handle, remote in found])
-            for (handle, remote), one in zip(found, judged, strict=True):
-                name = names[handle.config.name, remote.name]
-                known = self._tools.get(name)
-                if known is None or known.server is not handle or not known.judged.same_tool(one):
-                    known = RemoteTool(name, one, handle, self._pins)
-                tools[name] = known
-            self._tools = tools
-            self._index = version, tools
-        return self._index[1]
+        with self._lock:  # several loops may ask at once, and must be given the same objects
+            version = self.version
+            if self._index is None or self._index[0] != version:
+                self._tools = self._named()
+                self._index = version, self._tools
+            return self._index[1]
+
+    def _named(self) -> dict[str, RemoteTool]:
+        """The tools as they are now, each the same object as before if its definition is."""
+        found = [(handle, tool) for handle in self._handles.values() for tool in handle.tools()]
+        names = shown_names((handle.config.name, tool.name) for handle, tool in found)
+        tools: dict[str, RemoteTool] = {}
+        judged = self._pins.judge([(handle.config, remote) for handle, remote in found])
+        for (handle, remote), one in zip(found, judged, strict=True):
+            name = names[handle.config.name, remote.name]
+            known = self._tools.get(name)
+            if known is None or known.server is not handle or not known.judged.same_tool(one):
+                known = RemoteTool(name, one, handle, self._pins)
+            tools[name] = known
+        return tools
 
     async def _link(self, config: McpServer, warn: Callable[[str], None]) -> Link:
         """How a server is reached."""

@@ -70,6 +70,8 @@ def input_lines(question: Question) -> list[StyledLine]:
     if question.source:
         lines = [("bold yellow", f"? {on_one_line(question.reason)}  (tool {on_one_line(question.tool)})")]
     lines += [("bold", f"{MARGIN}{line}") for line in text[:SHOWN_LINES]]
+    if len(text) > SHOWN_LINES:
+        lines.append(("yellow", f"{MARGIN}… {len(text) - SHOWN_LINES:,} more lines are not shown"))
     if question.url:
         lines.append(("bold", f"{MARGIN}{on_one_line(question.url)}"))
     return [*lines, *(("", f"{MARGIN}{n}. {on_one_line(one)}") for n, one in enumerate(question.options, 1))]

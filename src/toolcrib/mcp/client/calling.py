@@ -116,7 +116,7 @@ async def answer_of(
             data: dict[str, Any] = await call.outcome(_conversation(call, requests, send))
     except TimedOut as problem:
         call.suspect()
-        words = f"gave no result within {problem.seconds:.0f} seconds, and was told to stop"
+        words = f"gave no result within {problem.seconds:.3g} seconds, and was told to stop"
         return _with_remarks(_lost(name, words, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
         return _unavailable(ctx, name, problem)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.codecs.codec import ModelError
-from toolcrib.content import Audio, File, Image, Text
+from toolcrib.content import Audio, File, Image, Media, Text
 from toolcrib.errors import ToolError
 from toolcrib.mcp.client.elicit import CannotAsk
 from toolcrib.mcp.client.running import RunningCall
@@ -115,7 +115,7 @@ def _shown(request: Request) -> str:
     """What a person is shown of a request: who says what."""
     lines = []
     for message in request.messages:
-        text = "\n".join(part.as_text() for part in message.parts if hasattr(part, "as_text"))
+        text = "\n".join(part.as_text() for part in message.parts if isinstance(part, Text | Media))
         lines.append(f"{on_one_line(message.role)}: {text}")
     shown = escape_invisible("\n".join(lines))
     rest = len(shown) - MAX_SHOWN

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from tests.guided_constraints import CONSTRAINTS
-from tests.vocabularies import byte_vocabulary, trained_vocabulary
+from tests.vocabularies import PAGES, byte_vocabulary, trained_vocabulary
 from toolcrib.guided import JsonSchema
 from toolcrib.guided.local import LocalGuide, TransformersGuide, VllmGuide, Vocabulary
 
@@ -107,8 +107,50 @@ def by_vllm(guide: LocalGuide, vocabulary: Vocabulary, number: int) -> Any:
     return judged(guide, vocabulary, rows)
 
 
+def trained_tokenizer() -> Any:
+    """A fast tokenizer of transformers, as a model's files hold one: byte-level BPE, with a special token."""
+    tokenizers: Any = import_module("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=2_000,
+        special_tokens=["<end>", "<pad>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train([str(page) for page in sorted(PAGES.glob("*.md"))], trainer)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>", pad_token="<pad>")
+
+
+def by_tokenizer(kind: str, number: int) -> dict[str, Any]:
+    """Answers of a model whose tokenizer is one of transformers, decoded by it."""
+    tokenizer = trained_tokenizer()
+    vocabulary = Vocabulary.of(tokenizer)
+    text = "Grüße, 世界! 😀\n"
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    assert b"".join(vocabulary.tokens[token] for token in ids).decode() == text
+    guide = LocalGuide(CONSTRAINTS[kind], tokenizer, compact=True)
+    prompt = torch.full((number, 3), 65)
+    with torch.no_grad():
+        written = tiny_model(vocabulary).generate(
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=LONGEST,
+            do_sample=True,
+            top_k=0,
+            logits_processor=[LikelierQuotes(vocabulary), TransformersGuide(guide)],
+        )
+    texts = tokenizer.batch_decode(written[:, prompt.shape[1] :], skip_special_tokens=True)
+    valid = sum(is_valid(guide, answer) for answer in texts)
+    assert not any("<pad>" in answer for answer in texts)
+    line = {"vocabulary": "transformers", "constraint": kind, "by": "tokenizer", "backend": "llguidance"}
+    return line | {"valid": valid, "finished": number, "of": number}
+
+
 def main(number: int) -> None:
-    torch.set_num_threads(1)  # more cost such a small model more than they give
+    for kind in ("choice", "json", "merged tools"):
+        sys.stdout.write(json.dumps(by_tokenizer(kind, min(number, 100))) + "\n")
     for name, vocabulary in (("bytes", byte_vocabulary()), ("bpe", trained_vocabulary())):
         for kind, constraint in CONSTRAINTS.items():
             if (
@@ -135,4 +177,5 @@ def main(number: int) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # more cost such a small model more than they give
     main(int(sys.argv[1]))

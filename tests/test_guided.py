@@ -18,6 +18,7 @@ from toolcrib.guided import (
     JsonSchema,
     Lowered,
     Regex,
+    ToolCalls,
     Unusable,
     bias_choice,
     lower,
@@ -230,6 +231,14 @@ def test_an_answer_is_unwrapped_and_repaired(constraint: Any, target: str, answe
     assert lower(constraint, target).parse(answer).value == value
 
 
+def test_a_name_is_one_that_servers_take() -> None:
+    schema = JsonSchema(POINT, name="Überweisung [EUR]")
+    assert (
+        lower(schema, "openai.chat").fields["response_format"]["json_schema"]["name"] == "_berweisung__EUR_"
+    )
+    assert lower(schema, "openai.chat", rung="forced tool").tool == "_berweisung__EUR_"
+
+
 def test_the_fields_go_into_a_body_object_by_object() -> None:
     body = {"generationConfig": {"temperature": 0}, "tools": [{"a": 1}]}
     whole = lower(POINT, "gemini").into(body)
@@ -327,10 +336,16 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: Grammar("x", "bnf"), "syntax is one of"),  # type: ignore[arg-type]
     (lambda: JsonSchema({"type": "nonsense"}), "no JSON Schema"),
     (lambda: JsonSchema(object()), "gives no JSON Schema"),
+    (lambda: lower("yes", "vllm"), r"got str 'yes'. Texts are given as Choice"),
+    (lambda: lower(Choice, "vllm"), "got the class Choice"),
+    (lambda: ToolCalls("search"), r"\[search.spec, count.spec\]"),  # type: ignore[arg-type]
+    (lambda: Choice("\ud800"), "expected text"),
+    (lambda: Grammar('root ::= "\ud800"'), "expected text"),
+    (lambda: lower(POINT, "vllm").parse(None), "got NoneType"),  # type: ignore[arg-type]
 ]
 
 
 @each(("make", "words"), WRONG, ids=[words for _, words in WRONG])
 def test_what_is_no_constraint_is_refused_in_words(make: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         make()

@@ -27,6 +27,6 @@ def test_a_model_of_random_weights_writes_only_what_the_constraint_says() -> Non
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {line["by"] for line in lines} == {"transformers", "vllm", "beams"}
+    assert {line["by"] for line in lines} == {"transformers", "vllm", "beams", "tokenizer"}
     assert {line["backend"] for line in lines} == {"llguidance", "xgrammar"}
     assert [line for line in lines if not line["valid"] == line["finished"] == line["of"]] == []

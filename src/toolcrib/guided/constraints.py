@@ -35,6 +35,7 @@ class Choice:
         for option in given:
             if not isinstance(option, str) or not option:
                 raise ValueError(f"Choice: each option is a text that is not empty, got {option!r}")
+            _check_text(option, "Choice")
         if len(set(given)) < len(given):
             raise ValueError(f"Choice: an option stands twice in {given!r}")
         object.__setattr__(self, "options", given)
@@ -79,6 +80,7 @@ class Grammar:
     def __post_init__(self) -> None:
         from toolcrib.guided.grammar_text import read_grammar
 
+        _check_text(self.text, "Grammar")
         if self.syntax not in get_args(Syntax):
             raise ValueError(
                 f"Grammar: syntax is one of {', '.join(map(repr, get_args(Syntax)))}, got {self.syntax!r}"
@@ -98,12 +100,28 @@ class ToolCalls:
     writes one without end; None for no bound.
     """
 
-    tools: Sequence[ToolSpec]
+    tools: Sequence[ToolSpec]  # `tool.spec` of each
     choice: ToolChoice = field(default_factory=ToolChoice)
     parallel: bool = True
     both: bool = True
     most_items: int | None = None
     most_characters: int | None = None
+
+    def __post_init__(self) -> None:
+        from toolcrib.spec import ToolSpec
+
+        given: Any = self.tools
+        if not isinstance(given, list | tuple) or not all(isinstance(tool, ToolSpec) for tool in given):
+            raise TypeError("ToolCalls: expected a list of specs, as in ToolCalls([search.spec, count.spec])")
+        object.__setattr__(self, "tools", tuple(given))
+
+
+def _check_text(text: Any, owner: str) -> None:
+    """Raises ValueError for what is no text: half of a surrogate pair cannot be sent or written."""
+    try:
+        text.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise ValueError(f"{owner}: expected text, got {text!r:.60}") from None
 
 
 @dataclass(frozen=True, slots=True)

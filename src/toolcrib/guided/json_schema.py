@@ -18,7 +18,8 @@ class JsonSchema:
     `list[int]`, whatever a tool's parameter may be).
 
     A `format` is a constraint, as far as the schema's draft knows it. `name` and `description` are sent to servers that
-    take them. ValueError where there is no schema.
+    take them, with a name's other characters than letters, digits, `_` and `-` replaced. ValueError where there is no
+    schema.
 
     >>> JsonSchema(list[int]).schema
     {'type': 'array', 'items': {'type': 'integer'}}
@@ -36,11 +37,18 @@ class JsonSchema:
         from toolcrib.schema.canonical import clean
         from toolcrib.schema.validator import offline_validator
 
+        if isinstance(self.source, str | bytes | list | bool | int | float):
+            raise TypeError(
+                "JsonSchema: expected a type, or a JSON Schema as a mapping; "
+                f"got {type(self.source).__name__} {self.source!r:.60}. Texts are given as Choice('yes', 'no')"
+            )
         core, raw = (None, self.source) if isinstance(self.source, Mapping) else _of_type(self.source)
         try:
             checks = offline_validator(raw, formats=True)
         except Exception as problem:
-            raise ValueError(f"JsonSchema: this is no JSON Schema that can be used: {problem}") from problem
+            raise ValueError(
+                f"JsonSchema: this is no JSON Schema that can be used: {_first_line(problem)}"
+            ) from problem
         object.__setattr__(self, "schema", clean(raw))
         object.__setattr__(self, "_checks", checks)
         object.__setattr__(self, "_core", core)
@@ -89,5 +97,9 @@ def _of_type(kind: Any) -> tuple[Any, Any]:
         core = strict(core_schema_of(modern(kind)))
         raw = slim(json_schema_of(core))
     except Exception as problem:
-        raise ValueError(f"JsonSchema: {kind!r} gives no JSON Schema: {problem}") from problem
+        raise ValueError(f"JsonSchema: {kind!r} gives no JSON Schema: {_first_line(problem)}") from problem
     return SchemaValidator(core, None, False), tell(raw) if UNSAID in repr(raw) else raw
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().partition("\n")[0]

@@ -6,6 +6,7 @@ grammar; a cloud provider is sent a schema of one field. A schema goes down the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -28,6 +29,8 @@ __all__ = ["lower", "rungs_of"]
 
 ORDER: Final[tuple[RungName, ...]] = ("native", "strict tool", "forced tool", "JSON mode", "bias", "text")
 CUSTOM_TOOL: Final = "answer"
+NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")  # of schemas and tools, at every provider
+LONGEST_NAME: Final = 64
 
 
 def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowered:
@@ -59,6 +62,12 @@ def rungs_of(constraint: Any, target: str) -> list[Lowered]:
 
 
 def _as_constraint(given: Any) -> Any:
+    if isinstance(given, type) and issubclass(
+        given, Choice | Regex | JsonSchema | Grammar | ToolCalls | Tags
+    ):
+        raise TypeError(
+            f"lower: expected a constraint, such as Choice('yes', 'no'), got the class {given.__name__}"
+        )
     known = isinstance(given, Choice | Regex | JsonSchema | Grammar | ToolCalls | Tags)
     return given if known else JsonSchema(given)
 
@@ -114,8 +123,9 @@ def _schema_rungs(constraint: Any, schema: JsonSchema, target: ServerTarget) -> 
 
 
 def _on_rung(constraint: Any, schema: JsonSchema, target: ServerTarget, rung: Rung) -> Lowered | str:
+    name = NOT_IN_NAMES.sub("_", schema.name)[:LONGEST_NAME] or CUSTOM_TOOL
     if not rung.dialect:
-        fields = rung.write(SentSchema({}, schema.name, schema.description))
+        fields = rung.write(SentSchema({}, name, schema.description))
         return Lowered(
             target.name,
             constraint,
@@ -149,11 +159,11 @@ def _on_rung(constraint: Any, schema: JsonSchema, target: ServerTarget, rung: Ru
         target.name,
         constraint,
         rung.name,
-        rung.write(SentSchema(sent, schema.name, schema.description)),
+        rung.write(SentSchema(sent, name, schema.description)),
         guarantee,
         tuple(dict.fromkeys(losses)),
         prompt=prompt_for(constraint, schema) if guarantee == "prompted" and not called else "",
-        tool=schema.name if called else "",
+        tool=name if called else "",
         not_with=rung.not_with,
         schema=sent,
         wrapped=wrap,

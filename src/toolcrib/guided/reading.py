@@ -73,7 +73,11 @@ def _written(tool: str, answer: str | Message | Response) -> Any:
     """What the model wrote as its answer: text, or the arguments of the call of the tool."""
     if isinstance(answer, str):
         return answer
-    message = answer.message if isinstance(answer, Response) else answer
+    message: Any = answer.message if isinstance(answer, Response) else answer
+    if not isinstance(message, Message):
+        raise TypeError(
+            f"parse: expected the answer's text, a Message or a Response, got {type(message).__name__}"
+        )
     if not tool:
         return message.text
     calls: list[ToolCall] = [call for call in message.calls if call.name == tool]

@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 import mcp_types as types
-from mcp import Client
+import pytest
+from mcp import Client, MCPError
 
 from tests.test_mcp_server import both_eras, person, text_of
 from toolcrib import Context, Effect, Toolbox, ToolError, tool
 from toolcrib.mcp import McpToolset
-from toolcrib.mcp.server import McpFace, peer_of_call
+from toolcrib.mcp.server import McpFace, PassedOnPrompts, PassedOnResources, peer_of_call
 
 
 class Upstream:
@@ -84,6 +85,8 @@ async def test_tools_of_another_server_are_served_under_our_rules(era: str) -> N
         # a stranger's word that its tool only reads does not count: a person is asked
         found = await client.call_tool("up__look", {"word": "x"}, progress_callback=progress)
         assert found.structured_content == {"found": "x"}
+        named = (found.meta or {}).get("io.modelcontextprotocol/serverInfo", {"name": "gateway"})
+        assert named["name"] == "gateway"  # not what the server behind calls itself
         assert told == [(0.5, 1.0, "half")]
         assert "up__look" in asked[0]
         refused = await client.call_tool("up__wipe", {})
@@ -119,3 +122,52 @@ async def test_who_cancels_in_front_stops_what_runs_behind(era: str) -> None:
         await asyncio.wait_for(upstream.begun.wait(), 5)
         asking.cancel()
         await asyncio.wait_for(upstream.stopped.wait(), 5)
+
+
+class Library:
+    """Resources of a server behind the gateway."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        return [{"uri": "book://one", "name": "One"}]
+
+    async def templates(self) -> list[dict[str, Any]]:
+        return [{"uriTemplate": "book://{name}", "name": "Books"}]
+
+    async def read(self, uri: str) -> list[dict[str, Any]] | None:
+        return [{"uri": uri, "text": f"the text of {uri}"}] if uri != "book://none" else None
+
+
+class Letters:
+    """Prompts of a server behind the gateway."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        return [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]
+
+    async def get(self, name: str, arguments: Any) -> dict[str, Any] | None:
+        if name != "greet":
+            return None
+        content = {"type": "text", "text": f"Greet {arguments['who']}."}
+        return {"messages": [{"role": "user", "content": content}]}
+
+
+@both_eras
+async def test_resources_and_prompts_of_servers_behind_are_passed_on(era: str) -> None:
+    behind = McpFace(Toolbox([]), resources=Library(), prompts=Letters()).server
+    bare = McpFace(Toolbox([])).server
+    toolset = McpToolset(in_process={"up": behind, "bare": bare})
+    face = McpFace(Toolbox([toolset]), resources=PassedOnResources(toolset), prompts=PassedOnPrompts(toolset))
+    async with Client(face.server, mode=era) as client:
+        assert [str(one.uri) for one in (await client.list_resources()).resources] == ["book://one"]
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.uri_template for one in templates] == ["book://{name}"]
+        for uri in ("book://one", "book://two"):
+            [content] = (await client.read_resource(uri)).contents
+            assert getattr(content, "text", "") == f"the text of {uri}"
+        with pytest.raises(MCPError, match="Resource not found"):
+            await client.read_resource("book://none")
+        assert [one.name for one in (await client.list_prompts()).prompts] == ["up__greet"]
+        got = await client.get_prompt("up__greet", {"who": "Ada"})
+        assert getattr(got.messages[0].content, "text", "") == "Greet Ada."
+        for name in ("up__other", "greet"):
+            with pytest.raises(MCPError):
+                await client.get_prompt(name, {})

@@ -89,6 +89,13 @@ class ServeOptions:
     oauth_scope: Annotated[
         list[str] | None, typer.Option(metavar="SCOPE", help="A scope that tokens must have.")
     ] = None
+    pass_on: Annotated[
+        bool,
+        typer.Option(
+            "--pass-on",
+            help="With --mcp: pass on the servers' resources and prompts, too; rules decide about tools alone.",
+        ),
+    ] = False
     audit: Annotated[
         bool, typer.Option("--audit", help="Record every decision and call in your audit log.")
     ] = False
@@ -114,8 +121,8 @@ def command(
     _check_place(tools)
     wanted = ServersWanted(_without_ourselves(tools.mcp_files), start=True, configured=False)
     place = sandbox.choose(tools.workspace)
-    assembly = load_assembly(tools.references, tools.workspace, place, mcp=wanted)
-    assembly = _chosen(assembly, names or ())
+    loaded = load_assembly(tools.references, tools.workspace, place, mcp=wanted)
+    assembly = _chosen(loaded, names or ())
     if any(assembly.sources.get(name_of(tool)) == BUILT_IN for tool in assembly.builtin):
         _check_workspace(tools)
     factory = load_factory(tools.deps)
@@ -136,7 +143,15 @@ def command(
         from toolcrib.mcp.server import McpFace
     except ImportError as missing:
         raise Problem(str(missing)) from missing
-    face = McpFace(box, name=serve.name, show=serve.face.value, lasting_approvals=serve.http is None)
+    behind: dict[str, Any] = {}
+    if serve.pass_on:
+        from toolcrib.mcp.client.toolset import McpToolset
+        from toolcrib.mcp.server import PassedOnPrompts, PassedOnResources
+
+        for toolset in (one for one in loaded.named if isinstance(one, McpToolset)):
+            behind = {"resources": PassedOnResources(toolset), "prompts": PassedOnPrompts(toolset)}
+    lasting = serve.http is None
+    face = McpFace(box, name=serve.name, show=serve.face.value, lasting_approvals=lasting, **behind)
     return asyncio.run(_serve(face, box, serve, verifier, factory))
 
 

@@ -12,6 +12,7 @@
 | `questions` | approvals and questions, put to the person at the client |
 | `tasks` | the tasks extension: a long call becomes a task |
 | `offers`, `offered` | resources, prompts and completions: your objects, and the requests for them |
+| `passed_on` | resources and prompts of the servers behind a gateway |
 | `stdio`, `http`, `http_server`, `auth` | the transports; who may call over HTTP |
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from toolcrib.mcp.server.face import McpFace
     from toolcrib.mcp.server.http import asgi_app, serve_http
     from toolcrib.mcp.server.offers import Complete, Prompts, Resources
+    from toolcrib.mcp.server.passed_on import PassedOnPrompts, PassedOnResources
     from toolcrib.mcp.server.peer import McpPeer, peer_of_call
     from toolcrib.mcp.server.stdio import serve_stdio
 
@@ -37,6 +39,8 @@ __all__ = [
     "McpFace",
     "McpPeer",
     "OAuthResource",
+    "PassedOnPrompts",
+    "PassedOnResources",
     "Prompts",
     "Resources",
     "SharedToken",
@@ -56,6 +60,7 @@ __getattr__ = lazy_names(
         "face": ("McpFace",),
         "http": ("asgi_app", "serve_http"),
         "offers": ("Complete", "Prompts", "Resources"),
+        "passed_on": ("PassedOnPrompts", "PassedOnResources"),
         "peer": ("McpPeer", "peer_of_call"),
         "stdio": ("serve_stdio",),
     },

@@ -46,6 +46,7 @@ __all__ = ["McpFace"]
 PAGE = 500  # tools of one page
 ANSWER_TIME = 600.0  # seconds that a person at the client has to answer
 WATCHING = 1.0  # seconds between looks at whether the tools changed
+RESERVED = "io.modelcontextprotocol/"  # what the protocol itself says in the data beside a result
 KEPT = 60.0  # seconds that the result of a call is kept for which nobody waits at the moment
 CANNOT_ASK = (
     "The connected client cannot show questions to a person (it has no elicitation); the operator of this server may "
@@ -396,6 +397,10 @@ class McpFace:
 
     def _result(self, ctx: RequestContext, call: ServedCall, result: ToolResult) -> dict[str, Any]:
         data = call_result(result, any_json=is_modern(ctx))
+        if "_meta" in data:  # of a server behind us: what it says of itself there is not ours to say
+            data["_meta"] = {
+                key: value for key, value in data["_meta"].items() if not key.startswith(RESERVED)
+            }
         if result.code is ErrorCode.NOBODY_TO_ASK and not call.abilities.forms:
             data["content"].append({"type": "text", "text": CANNOT_ASK})
         return {"resultType": "complete", **data}

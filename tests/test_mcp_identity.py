@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,7 @@ class OlderServer:
     owners: dict[str, str] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     ended: list[str] = field(default_factory=list)
+    knows_nobody: bool = True
 
     def app(self) -> Starlette:
         return Starlette(routes=[Route("/mcp", self.serve, methods=["POST", "GET", "DELETE"])])
@@ -88,6 +90,8 @@ class OlderServer:
         if request.method != "POST":
             self.ended += [session] if request.method == "DELETE" else []
             return Response(status_code=200 if request.method == "DELETE" else 405)
+        if who == "nobody" and not self.knows_nobody:
+            return JSONResponse({}, 401)
         body = await request.json()
         method = body["method"]
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": body.get("id")}
@@ -101,7 +105,9 @@ class OlderServer:
                 "capabilities": {"tools": {}},
                 "serverInfo": info,
             }
-        elif self.owners.get(session) != who:
+        elif session not in self.owners:
+            return JSONResponse({"error": "there is no such session"}, 404)
+        elif self.owners[session] != who:
             return JSONResponse({"error": f"{session} is not of {who}"}, 400)
         elif method.startswith("notifications/"):
             return Response(status_code=202)
@@ -174,6 +180,28 @@ async def test_a_stateful_server_has_a_session_for_each_user(
     else:
         assert len(older.ended) == len(older.owners) and sessions["nobody"] == 1
     assert set(older.ended) == set(older.owners), "every session was ended"
+
+
+async def test_a_session_that_the_server_forgot_is_begun_anew_for_its_user(tmp_path: Path) -> None:
+    """Also where the server serves nobody whom it does not know, once its tools are known."""
+    older = OlderServer()
+    async with serving(lambda url: older.app()) as url:
+        server = McpServer("who", url=f"{url}/mcp", auth="none")
+
+        def tools() -> McpToolset:
+            return McpToolset([server], identity={"who": bearer}, cache=tmp_path)
+
+        async with tools() as before:
+            await before.ready(10)
+        older.knows_nobody = False
+        async with Toolbox([tools()], autonomy="full") as box:
+            for number in range(3):
+                for user in ("a", "b"):
+                    result = await box.call("who__whoami", {}, deps=User(user))
+                    assert result.text.startswith(f"Bearer {user} in "), result
+                if number == 1:
+                    older.owners.clear()
+    assert Counter(older.owners.values()) == {"a": 1, "b": 1}
 
 
 async def test_a_call_of_nobody_is_not_made() -> None:

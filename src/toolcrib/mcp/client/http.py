@@ -6,6 +6,7 @@ others, that it is told with its status, and that an answer is bounded.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -136,7 +137,7 @@ def _make() -> Any:
                 return self._unreachable(problem)
             self._link.status = response.status_code
             if response.status_code >= 400:
-                return await self._refused(response)
+                return await self._refused(response, in_session="mcp-session-id" in request.headers)
             self._link.failed("")
             if response.headers.get("content-type", "").lower().startswith("application/json"):
                 response.stream = _bounded(response.stream)
@@ -152,8 +153,11 @@ def _make() -> Any:
             data = {} if sent else {NOT_SENT: True}
             return httpx2.Response(503, json=_error(LOST, words, data))
 
-        async def _refused(self, response: Any) -> Any:
-            """The same answer with an error of the protocol as its body, if it has none itself."""
+        async def _refused(self, response: Any, *, in_session: bool) -> Any:
+            """The same answer with an error of the protocol as its body, if it has none itself.
+
+            404 within a session says that the session has ended, whatever error a server puts into the body.
+            """
             body = b""
             async for piece in _bounded(response.stream, 65_536, raises=False):
                 body += piece
@@ -168,7 +172,8 @@ def _make() -> Any:
                 if name.lower() not in ("content-length", "content-encoding", "transfer-encoding")
             ]
             encoded = "content-encoding" in response.headers
-            if kind.startswith("application/json") and b'"error"' in body and not encoded:
+            own = kind.startswith("application/json") and not encoded and _is_protocol_error(body)
+            if own and not (status == 404 and in_session):
                 return httpx2.Response(status, headers=headers, content=body)
             text = "" if encoded or not kind.startswith("text/plain") else body.decode("utf-8", "replace")
             shown = f"{words}: {on_one_line(text, SHOWN)}" if text else words
@@ -177,6 +182,16 @@ def _make() -> Any:
             return httpx2.Response(status, headers=headers, json=answer)
 
     return FailuresAsAnswers
+
+
+def _is_protocol_error(body: bytes) -> bool:
+    """Whether a body is an error of the protocol; many servers put errors of another form there."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    error = data.get("error") if isinstance(data, dict) else None
+    return isinstance(error, dict) and isinstance(error.get("code"), int)
 
 
 def _error(code: int, message: str, data: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import asyncio
 import inspect
 import json
 import re
+import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -42,6 +43,7 @@ OpenLink = Callable[[Mapping[str, str]], Awaitable[Link]]
 """How the server is reached with these headers on every request."""
 
 LIMIT = 32  # connections of identities that are open at once, for each server
+ALONE = 60.0  # seconds in which a server that does not serve us is not asked again whether it does
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 RESERVED = re.compile(r"mcp-.*|host|content-.*|accept|connection|transfer-encoding|dpop", re.IGNORECASE)
 
@@ -74,20 +76,18 @@ class Identities:
         self._home: asyncio.AbstractEventLoop | None = None
         self._open: OrderedDict[str, _Entry] = OrderedDict()  # the one used last is at the end
         self._released: asyncio.Event | None = None
+        self._alone_until = 0.0
 
     @asynccontextmanager
     async def caller_of(self, ctx: Context[Any]) -> AsyncGenerator[ServerForCaller]:
         """The server as the caller of a call reaches it. Raises ToolError where it is unknown who calls."""
         headers = await self._headers(ctx)
-        try:
-            shared: Connection | None = await self._server.connected()
-        except ServerUnavailable:
-            shared = None  # it may serve nobody whom it does not know
+        shared = await self._shared()
         if shared is not None and shared.modern:
             requests = self._requests()
             if isinstance(requests, ServerRequests):
                 requests.log_level = ""  # its log messages do not say whose call they are about
-            yield ServerForCaller(self._server, requests, headers)
+            yield ServerForCaller(self._server, requests, headers, self._server.connected)
             return
         # Connections belong to a loop. Calls of other loops use those of the first one.
         if self._home is None or self._home.is_closed():
@@ -95,12 +95,16 @@ class Identities:
             self._open.clear()
         home, older = self._home, shared is not None
         try:
-            entry = await in_loop(home, self._acquired(headers, older=older))
+            entry = await in_loop(home, self._acquired(headers))
         except ServerUnavailable as problem:
-            yield ServerForCaller(self._server, self._requests(), headers, problem=problem)
+            yield ServerForCaller(self._server, self._requests(), headers, _raising(problem))
             return
+
+        async def connected() -> Connection:
+            return await in_loop(home, self._connection_of(entry, headers, older=older))
+
         try:
-            yield ServerForCaller(self._server, entry.requests, headers, connection=entry.connection)
+            yield ServerForCaller(self._server, entry.requests, headers, connected)
         finally:
             if not home.is_closed():
                 home.call_soon_threadsafe(self._release, entry)
@@ -130,8 +134,18 @@ class Identities:
                 )
         return {key.lower(): value for key, value in headers.items()}
 
-    async def _acquired(self, headers: Mapping[str, str], *, older: bool) -> _Entry:
-        """The open connection of an identity, which is not closed until it is released."""
+    async def _shared(self) -> Connection | None:
+        """The connection for all; None if there is none: the server may serve nobody whom it does not know."""
+        if time.monotonic() < self._alone_until:
+            return None
+        try:
+            return await self._server.connected()
+        except ServerUnavailable:
+            self._alone_until = time.monotonic() + ALONE
+            return None
+
+    async def _acquired(self, headers: Mapping[str, str]) -> _Entry:
+        """The place of an identity's connection, which is not closed until it is released. Raises ServerUnavailable."""
         key = sha256(json.dumps(sorted(headers.items())).encode()).hexdigest()
         while (entry := self._open.get(key)) is None and len(self._open) >= self._limit:
             await self._make_room()
@@ -139,16 +153,21 @@ class Identities:
             entry = self._open[key] = _Entry(self._requests())
         entry.users += 1
         self._open.move_to_end(key)
-        try:
-            async with entry.lock:
-                if entry.connection is None or not entry.connection.alive:
-                    entry.connection = await self._connected(headers, entry.requests, older=older)
-        except BaseException:
-            self._release(entry)
-            if not entry.users and self._open.get(key) is entry:
-                del self._open[key]
-            raise
         return entry
+
+    async def _connection_of(self, entry: _Entry, headers: Mapping[str, str], *, older: bool) -> Connection:
+        """The connection of an identity; it is opened, or opened anew, if need be. Raises ServerUnavailable."""
+        config = self._server.config
+        async with entry.lock:
+            if entry.connection is None or not entry.connection.alive:
+                entry.connection = await Connection.open(
+                    config.name,
+                    await self._link(headers),
+                    era="legacy" if older else "",
+                    timeout=config.start_timeout,
+                    options=entry.requests.client_options(),
+                )
+            return entry.connection
 
     async def _make_room(self) -> None:
         """Close the connection that was not used longest; wait for one to be released if all are in use."""
@@ -168,16 +187,6 @@ class Identities:
             raise ServerUnavailable(
                 f"MCP server {config.name!r} is in use for {self._limit} others, which is the limit"
             ) from None
-
-    async def _connected(self, headers: Mapping[str, str], requests: Any, *, older: bool) -> Connection:
-        config = self._server.config
-        return await Connection.open(
-            config.name,
-            await self._link(headers),
-            era="legacy" if older else "",
-            timeout=config.start_timeout,
-            options=requests.client_options(),
-        )
 
     def _release(self, entry: _Entry) -> None:
         entry.users -= 1
@@ -208,22 +217,23 @@ class ServerForCaller:
         server: ServerHandle,
         requests: Any,
         headers: Mapping[str, str],
-        *,
-        connection: Connection | None = None,
-        problem: ServerUnavailable | None = None,
+        connected: Callable[[], Awaitable[Connection]],
     ) -> None:
         self.config = server.config
         self.requests = requests
         self.headers = headers
-        self._server = server
-        self._connection = connection
-        self._problem = problem
+        self._connected = connected
 
     async def connected(self) -> Connection:
-        """The connection of this identity, or the shared one. Raises ServerUnavailable."""
-        if self._problem is not None:
-            raise self._problem
-        return self._connection or await self._server.connected()
+        """The connection of this identity, or the one for all. Raises ServerUnavailable."""
+        return await self._connected()
 
     def __repr__(self) -> str:
         return f"<ServerForCaller {self.config.name}>"
+
+
+def _raising(problem: Exception) -> Callable[[], Awaitable[Connection]]:
+    async def connected() -> Connection:
+        raise problem
+
+    return connected

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from toolcrib.mcp.client.connection import Connection, Link, Notified
 from toolcrib.mcp.client.errors import ServerUnavailable
+from toolcrib.mcp.client.seams import RequestHandlers
 from toolcrib.mcp.config import McpServer
 
 __all__ = ["MakeLink", "open_connection"]
@@ -23,20 +25,22 @@ async def open_connection(
     config: McpServer,
     make_link: MakeLink,
     *,
-    options: Mapping[str, Any],
+    requests: RequestHandlers | None,
     older: bool,
     notified: Notified,
     warn: Callable[[str], None],
 ) -> Connection:
     """A new connection, over whatever the server speaks. Raises ServerUnavailable.
 
-    `older` says that the server is known to want the handshake of the revisions before 2026. The other arguments are
-    those of `Connection.open`.
+    `older` says that the server is known to want the handshake of the revisions before 2026. `requests` is what the
+    server may ask of us; the other arguments are those of `Connection.open`.
     """
     if find_spec("mcp") is None:
         raise ServerUnavailable(
             f'MCP server {config.name!r} needs the mcp package: pip install "toolcrib[mcp]"'
         )
+    await asyncio.to_thread(import_module, "mcp")  # half a second the first time, in which others go on
+    options = {} if requests is None else requests.client_options()
 
     async def opened(config: McpServer) -> Connection:
         for era in ("legacy",) if older else ("", "legacy"):

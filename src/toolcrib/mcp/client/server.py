@@ -212,7 +212,7 @@ class ServerHandle:
         return await open_connection(
             self.config,
             self._link,
-            options={} if self.requests is None else self.requests.client_options(),
+            requests=self.requests,
             older=self._manifest is not None and "" < self._manifest.protocol < "2026",
             notified=self._notified,
             warn=self.warn,

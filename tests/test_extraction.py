@@ -88,6 +88,12 @@ def test_what_is_no_source_is_refused(source: Any) -> None:
         extract_sync(Scripted([]), Invoice, source)
 
 
+@pytest.mark.parametrize("source", ["", " \n", ["", ""], [Message.user("")]])
+def test_nobody_is_asked_about_nothing(source: Any) -> None:
+    with pytest.raises(ValueError, match="nothing to read"):
+        extract_sync(Scripted([answer(number="7", total=2)]), Invoice, source)
+
+
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="no text in UTF-8"):

@@ -84,7 +84,7 @@ class OutputShape:
 
     def item_shape(self) -> OutputShape:
         """The shape of the items of a list. TypeError for an output that is no list of one type."""
-        types = self.output.types
+        types: Any = self.output.types
         arguments = typing.get_args(types[0])
         if len(types) > 1 or typing.get_origin(types[0]) not in LISTS or len(set(arguments) - {...}) != 1:
             itemwise = ", and only a list can be itemwise" if self.output.itemwise else ""

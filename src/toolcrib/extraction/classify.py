@@ -172,7 +172,8 @@ def _labels(given: Any) -> dict[str, str]:
         return {str(name): str(meaning) for name, meaning in given.items()}
     if isinstance(given, str):
         raise TypeError(f"labels are several: a list of texts, not the text {given!r}")
-    return dict.fromkeys(map(str, given), "")
+    several: Any = given
+    return dict.fromkeys(map(str, several), "")
 
 
 def _named(things: list[Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
@@ -168,7 +168,7 @@ async def extract_items(
 @asynccontextmanager
 async def _running(
     agent: Agent[Any, Any], source: Source, options: ExtractOptions
-) -> AsyncIterator[Run[Any]]:
+) -> AsyncGenerator[Run[Any]]:
     """A run that is cancelled where nobody reads it to its end."""
     run = begun(agent, source, options)
     try:
@@ -179,7 +179,7 @@ async def _running(
 
 
 @asynccontextmanager
-async def _closing(agent: Agent[Any, Any]) -> AsyncIterator[None]:
+async def _closing(agent: Agent[Any, Any]) -> AsyncGenerator[None]:
     """Closes the model that was made from a string."""
     try:
         yield

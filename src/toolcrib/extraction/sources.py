@@ -65,7 +65,9 @@ def _pdf_parts(data: bytes, name: str) -> list[Part]:
 
 
 def conversation_of(source: Any, *, as_text: bool = False) -> tuple[list[Message], Message]:
-    """A source as the messages before, and the user's message that a run begins with. TypeError for no source.
+    """A source as the messages before, and the user's message that a run begins with.
+
+    TypeError for what is no source, ValueError for one in which there is nothing to read.
 
     Several parts are one message; messages stay what they are, and the last one has to be the user's.
     """
@@ -94,6 +96,10 @@ def conversation_of(source: Any, *, as_text: bool = False) -> tuple[list[Message
         messages.append(Message.user(*parts))
     if not messages or messages[-1].role != "user":
         raise TypeError("a source ends with something to read, or with a message of the user")
+    if all(
+        isinstance(part, Text) and not part.text.strip() for message in messages for part in message.parts
+    ):
+        raise ValueError("it is empty: there is nothing to read")
     return messages[:-1], messages[-1]
 
 

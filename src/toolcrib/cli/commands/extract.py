@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,7 +184,7 @@ def _texts(name: str, text: str, lines: bool) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Any]:
+def _progress(total: int) -> Generator[Any]:
     """A bar on stderr, if that is a terminal."""
     if not sys.stderr.isatty() or total < 2:
         yield lambda: None

@@ -19,12 +19,13 @@ from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
 from pydantic import BaseModel, ConfigDict, Field
 
 from tests.cases import each
-from tests.mcp_calls import ERAS, calling
-from toolcrib import Answer, Effect, Question, ToolResult, Verdict
+from tests.mcp_calls import ERAS, calling, toolset_of
+from toolcrib import Answer, Effect, Question, Toolbox, ToolResult, Verdict
 from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, Notice, StatusChanged
 from toolcrib.mcp.client.sampling import Sampling
+from toolcrib.mcp.server import McpFace
 from toolcrib.messages import Request
 from toolcrib.models import Scripted
 from toolcrib.sink import EventLog
@@ -365,6 +366,12 @@ async def test_what_cannot_be_asked_ends_the_call(name: str, requests: dict[str,
     assert result.is_error and asked == [] and words in result.text
 
 
+async def test_the_state_of_a_server_is_bounded() -> None:
+    large = {"resultType": "input_required", "requestState": "x" * 1_000_001}
+    async with calling(raw(lambda ctx, params: large)) as box:
+        assert "1,000,001 characters of its own state" in (await box.call("srv__do", {})).text
+
+
 async def test_rounds_are_bounded() -> None:
     calls = 0
 
@@ -554,6 +561,29 @@ async def test_a_question_is_withdrawn_when_its_call_ends() -> None:
     async with calling(server, "2025", approver=think) as box:
         assert (await box.call("srv__hurry", {})).text == "never mind"
         await asyncio.wait_for(withdrawn.wait(), 2)
+
+
+# -- through a gateway
+
+
+@each("upstream, downstream", [(up, down) for up in ERAS for down in ERAS])
+async def test_a_question_goes_through_a_gateway_to_the_person_at_its_end(
+    upstream: str, downstream: str
+) -> None:
+    asked: list[Question] = []
+    visited = Answer(Verdict.YES, values={"count": 2}, chosen=("I have opened it",))
+    for server, tool, arguments, words in (
+        (shop(), "order", {"item": "tea"}, "2 tea M"),
+        (asks(a=url("https://login.example/")), "do", {}, "s1 {'a': 'accept'}"),
+    ):
+        if tool == "do" and upstream == "2025":
+            continue  # a result that wants input is of the newer revision
+        async with Toolbox([toolset_of(server, upstream)], autonomy="full") as gateway:
+            person = replying(visited, asked=asked)
+            async with calling(McpFace(gateway).server, downstream, approver=person) as box:
+                assert (await box.call(f"srv__srv__{tool}", arguments)).text == words
+    assert "the MCP server 'srv' asks" in asked[0].action and "How many?" in asked[0].action
+    assert [question.url for question in asked[1:]] == ["https://login.example/"] * (upstream == "2026")
 
 
 # -- apps

@@ -46,6 +46,7 @@ MAX_ROUNDS = 10  # answers that want input, of one call
 STATE_ONLY = 0.05  # seconds before a server that wants nothing but another call is called again; then doubled
 LONGEST_PAUSE = 1.0
 MAX_WORDS = 2_000  # characters of a server's error
+MAX_STATE = 1_000_000  # characters
 URL_ELICITATION_REQUIRED = -32042
 UI = "ui"
 
@@ -147,14 +148,14 @@ async def _conversation(call: RunningCall, requests: ServerRequests, send: Send)
     again = False
     while True:
         if wanted is not None:
-            asked, responses = wanted.get("inputRequests"), None
+            asked, responses, own = wanted.get("inputRequests"), None, _state(wanted)
             if isinstance(asked, Mapping) and asked:
                 call.save({"kind": "input", "round": rounds, "wanted": dict(wanted)})
                 responses = await requests.responses(call, asked)
             else:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
-            given, wanted = Given(responses, wanted.get("requestState")), None
+            given, wanted = Given(responses, own), None
         try:
             data = as_wire(await send(call, requests, given))
         except MCPError as problem:
@@ -180,6 +181,16 @@ async def _conversation(call: RunningCall, requests: ServerRequests, send: Send)
         wanted, rounds = data, rounds + 1
         if rounds > MAX_ROUNDS:
             raise RemoteFailure(f"wanted input more than {MAX_ROUNDS} times")
+
+
+def _state(wanted: Mapping[str, Any]) -> str | None:
+    """The server's own state, which is given back as it is."""
+    state = wanted.get("requestState")
+    if isinstance(state, str) and len(state) > MAX_STATE:
+        raise RemoteFailure(
+            f"sent {len(state):,} characters of its own state, at most {MAX_STATE:,} are kept"
+        )
+    return state if isinstance(state, str) else None
 
 
 def _meta(requests: ServerRequests, *, modern: bool) -> dict[str, Any] | None:

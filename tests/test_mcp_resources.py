@@ -121,11 +121,23 @@ async def test_endless_lists_are_cut() -> None:
     assert pages == 6 and "memo://1/0" in result.text
 
 
-async def test_the_page_of_an_app_is_read() -> None:
+async def test_the_page_of_an_app_is_read_and_its_own_tools_are_not_the_models() -> None:
     apps = Apps()
     apps.add_html_resource("ui://clock/app.html", "<h1>12:00</h1>", prefers_border=True)
+
+    @apps.tool(resource_uri="ui://clock/app.html", visibility=["app"])
+    def tick() -> str:
+        """For the page alone."""
+        return "tick"
+
+    @apps.tool(resource_uri="ui://clock/app.html")
+    def now() -> str:
+        """The time."""
+        return "12:00"
+
     tools = McpToolset(in_process={"srv": MCPServer("clock", extensions=[apps])}, apps=True)
     async with tools:
+        assert await tools.names() == ["srv__now"]
         page = await tools.app("srv", "ui://clock/app.html")
         assert page.html == "<h1>12:00</h1>" and page.settings == {"prefersBorder": True}
         for uri in ("https://a.example", "file:///etc/passwd"):

@@ -34,6 +34,13 @@ class RemoteDefinition:
     annotations: Mapping[str, bool] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def for_model(self) -> bool:
+        """Whether a model may be shown it; some are for the user interface of a result alone (MCP Apps)."""
+        ui = self.meta.get("ui")
+        visibility = ui.get("visibility") if isinstance(ui, Mapping) else None
+        return not isinstance(visibility, list) or "model" in visibility
+
     def to_dict(self) -> dict[str, Any]:
         """The definition in the protocol's own form, to be stored."""
         data: dict[str, Any] = {"name": self.name, "inputSchema": self.input_schema}

@@ -95,10 +95,10 @@ class ServerHandle:
         return self._manifest
 
     def tools(self) -> list[RemoteDefinition]:
-        """The tools that are used of it, as far as they are known; `McpServer.tools` chooses among them."""
+        """The tools that are used of it, as far as they are known; `McpServer.tools` chooses among those for models."""
         if self._manifest is None:
             return []
-        return [tool for tool in self._manifest.tools if self.config.uses(tool.name)]
+        return [tool for tool in self._manifest.tools if tool.for_model and self.config.uses(tool.name)]
 
     def status(self) -> ServerStatus:
         manifest, connection = self._manifest, self._connection

@@ -122,7 +122,9 @@ def test_a_run_uses_the_servers_that_are_named_and_asks_for_what_changed(place: 
 
 @pytest.mark.slow
 def test_a_server_that_fails_is_named_with_its_reason_also_later(place: Place) -> None:
-    place.run("mcp", "add", "broken", "--", sys.executable, "-c", "import sys; sys.exit('no database here')")
+    place.variables["LEAKED_TOKEN"] = "hunter22"
+    code = "import os, sys; sys.exit('no database here for ' + os.environ['T'])"
+    place.run("mcp", "add", "broken", "--env", "T=${LEAKED_TOKEN}", "--", sys.executable, "-c", code)
     (place.project / "more.json").write_text(
         '{"mcpServers": {"var": {"command": "x", "env": {"A": "${NOT_SET}"}}}}'
     )
@@ -130,6 +132,9 @@ def test_a_server_that_fails_is_named_with_its_reason_also_later(place: Place) -
     assert tested.returncode == 1
     assert "broken: FAILED" in tested.stdout and "no database here" in tested.stdout
     assert "the variable NOT_SET is not set" in tested.stdout
+    stored = "".join(path.read_text() for path in Path(place.variables["XDG_STATE_HOME"]).rglob("*.failed"))
+    assert "no database here" in stored and "hunter22" not in stored + tested.stdout
+    assert "${LEAKED_TOKEN}" in stored
     doctor = place.run("doctor")
     assert doctor.returncode == 1
     assert "! MCP server broken" in doctor.stdout and "no database here" in doctor.stdout

@@ -11,7 +11,7 @@ import pytest
 from tests.cases import each
 from toolcrib.effect import Effect
 from toolcrib.mcp import Expansion, McpConfigError, McpServer, MissingValue, read_mcp_servers
-from toolcrib.mcp.expansion import references_of
+from toolcrib.mcp.expansion import concealing, references_of
 
 # As the documentation of each program writes it.
 FILES: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
@@ -252,6 +252,21 @@ def test_what_is_shown_and_hashed_has_no_credentials() -> None:
     assert server.config_hash() == other.config_hash()
     assert other.config_hash() != McpServer("x", url=server.url, headers={"X-Team": "blue"}).config_hash()
     assert references_of(server) == ["${TEAM}"]
+
+
+def test_a_servers_last_words_have_references_in_place_of_credentials() -> None:
+    server = McpServer(
+        "x",
+        command=["run", "--key=<secret_ref:KEY>", "${PLACE}"],
+        env={"A": "${API_TOKEN}:${input:key}", "B": "<secret_ref:SHORT>"},
+        headers={"Authorization": "Bearer <secret_ref:KEY>"},
+    )
+    store = Store(KEY="first-secret", key="third(secret", SHORT="no")
+    variables = {"API_TOKEN": "second-secret", "PLACE": "a-public-place"}
+    conceal = concealing(server, Expansion(variables, store)(server))
+    said = "cannot use first-secret, second-secret:third(secret in a-public-place, no"
+    assert conceal(said) == "cannot use <secret_ref:KEY>, ${API_TOKEN}:${input:key} in a-public-place, no"
+    assert concealing(McpServer("y", command=["x"]), McpServer("y", command=["x"]))("text") == "text"
 
 
 def test_patterns_choose_tools_and_effects() -> None:

@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from toolcrib.credentials import names_credential
 from toolcrib.mcp.config import McpServer, is_reference
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.stores import NAME, SecretError, SecretStore
 
-__all__ = ["Expansion", "MissingValue", "references_of"]
+__all__ = ["Expansion", "MissingValue", "concealing", "references_of"]
 
 # A reference of either kind, in one pattern: so nothing that is put in is looked at again.
 _EXPRESSION = re.compile(rf"\$\{{([^}}$]*)\}}|{REFERENCE.pattern}")
+SHORTEST = 6  # characters of a value that is looked for in texts
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -128,6 +130,42 @@ class Expansion:
             return None if self.secrets is None else self.secrets.get(name)
         except SecretError as problem:
             raise MissingValue(f"secret {name}: {problem}") from None
+
+
+def concealing(written: McpServer, given: McpServer) -> Callable[[str], str]:
+    """What puts the references back into a text, such as a server's last words, in place of credentials.
+
+    `given` is the server with the values that `written` refers to. What a secret, an input, or a variable whose name
+    says so has given is a credential, unless it is so short that other words would be taken for it.
+    """
+    texts = [*zip(written.command, given.command, strict=True)]
+    texts += [(written.url, given.url), (written.cwd or "", given.cwd or "")]
+    texts += [(text, given.env.get(name, "")) for name, text in written.env.items()]
+    texts += [(text, given.headers.get(name, "")) for name, text in written.headers.items()]
+    values: dict[str, str] = {}
+    for before, after in texts:
+        values |= _put_in(before, after)
+    if not values:
+        return str
+    pattern = re.compile("|".join(re.escape(value) for value in sorted(values, key=len, reverse=True)))
+    return lambda text: pattern.sub(lambda match: values[match[0]], text)
+
+
+def _put_in(written: str, filled: str) -> dict[str, str]:
+    """The credentials in a text whose references were filled in, each with its reference."""
+    pattern, end, references = "", 0, []
+    for match in _EXPRESSION.finditer(written):
+        pattern += f"{re.escape(written[end : match.start()])}(.*?)"
+        references.append(match[0])
+        end = match.end()
+    found = re.fullmatch(pattern + re.escape(written[end:]), filled, re.DOTALL)
+    pairs = zip(references, found.groups() if found is not None else (), strict=False)
+    return {
+        value: reference
+        for reference, value in pairs
+        if len(value) >= SHORTEST
+        and (reference.startswith(("<secret_ref:", "${input:")) or names_credential(reference))
+    }
 
 
 def references_of(server: McpServer) -> list[str]:

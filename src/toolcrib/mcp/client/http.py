@@ -7,7 +7,7 @@ others, that it is told with its status, and that an answer is bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -40,6 +40,7 @@ class HttpLink:
         auth: Any = None,
         events: bool = False,
         cookies: bool = True,
+        conceal: Callable[[str], str] = str,
     ) -> None:
         self.url = url
         self.headers = dict(headers)
@@ -48,10 +49,11 @@ class HttpLink:
         self.cookies = cookies
         self.status: int | None = None  # of the last answer
         self._problem = ""
+        self._conceal = conceal
 
     def explanation(self) -> str:
         """What the last request failed with; "" if it did not."""
-        return self._problem
+        return self._conceal(self._problem)
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:

@@ -22,7 +22,7 @@ from toolcrib.mcp.client.server import ServerHandle
 from toolcrib.mcp.client.status import ServerState, ServerStatus
 from toolcrib.mcp.client.tool import RemoteTool
 from toolcrib.mcp.config import McpServer
-from toolcrib.mcp.expansion import Expansion
+from toolcrib.mcp.expansion import Expansion, concealing
 from toolcrib.mcp.names import may_belong, shown_names
 from toolcrib.toolset import ToolLike
 
@@ -281,27 +281,33 @@ class McpToolset:
             from toolcrib.mcp.client.in_process import InProcessLink
 
             return InProcessLink(self._local[config.name])
-        return self._link_to(
-            self._resolve(config), warn, cookies=self._handles[config.name].identities is None
-        )
+        return self._link_to(config, {}, warn, cookies=self._handles[config.name].identities is None)
 
     async def _link_for_caller(self, server: ServerHandle, headers: Mapping[str, str]) -> Link:
         """How a server is reached by one who calls, with headers of their own on every request."""
-        given = self._resolve(server.config)
-        named = {name.lower() for name in headers}
-        kept = {name: value for name, value in given.headers.items() if name.lower() not in named}
-        return self._link_to(replace(given, headers={**kept, **headers}), server.warn, cookies=True)
+        return self._link_to(server.config, headers, server.warn, cookies=True)
 
-    def _link_to(self, given: McpServer, warn: Callable[[str], None], *, cookies: bool) -> Link:
-        if given.transport == "stdio":
+    def _link_to(
+        self, config: McpServer, headers: Mapping[str, str], warn: Callable[[str], None], *, cookies: bool
+    ) -> Link:
+        filled = self._resolve(config)
+        conceal = concealing(config, filled)
+        if filled.transport == "stdio":
             from toolcrib.mcp.client.stdio import StdioLink
 
-            return StdioLink(given.command, env=given.env, cwd=given.cwd, warn=warn)
+            return StdioLink(filled.command, env=filled.env, cwd=filled.cwd, warn=warn, conceal=conceal)
         from toolcrib.mcp.client.http import HttpLink
 
-        auth = None if self._auth is None else self._auth(given)
+        named = {name.lower() for name in headers}
+        kept = {name: value for name, value in filled.headers.items() if name.lower() not in named}
+        given = replace(filled, headers={**kept, **headers})
         return HttpLink(
-            given.url, headers=given.headers, auth=auth, events=given.transport == "sse", cookies=cookies
+            given.url,
+            headers=given.headers,
+            auth=None if self._auth is None else self._auth(given),
+            events=given.transport == "sse",
+            cookies=cookies,
+            conceal=conceal,
         )
 
     def for_run(self, emit: Callable[[Event], None]) -> RunReport:

@@ -19,11 +19,10 @@ from toolcrib.mcp.client.oauth.tokens import TokenSource
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["ERROR_CODE", "as_auth"]
+__all__ = ["as_auth"]
 
-ERROR_CODE = (
-    -32001
-)  # of the JSON-RPC error; its data say {"toolcrib": "needs_login"} or {"toolcrib": "oauth"}
+# Of the JSON-RPC error in place of an answer; not -32001, by which the SDK means that there was none in time.
+ERROR_CODE = -32097
 SIGNED = "toolcrib.oauth"  # an extension of requests that got their token here
 ROUNDS = 5  # a token, a nonce, a renewed token, a login, more scopes
 

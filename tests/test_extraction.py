@@ -291,6 +291,11 @@ def test_a_label_with_probabilities_where_there_are_some() -> None:
     assert (found.label, found.probability, model.asked) == ("ham", 0.75, [20])
     assert found.probabilities == {"ham": 0.75, "spam": 0.25}
     assert "- spam: adverts" in found.outcome.messages[0].text
+    model = WithLogprobs(["ham"])
+    model.target = "chat"  # a server of which nothing is known: a call would have no probabilities
+    found = classify_sync(model, "Hello", ["spam", "ham"])
+    assert (found.probability, found.outcome.rung) == (0.75, "text")
+    assert "exactly one of these" in found.outcome.messages[0].text
     refusing = WithLogprobs(["ham"], refuses=True)
     found = classify_sync(refusing, "Hello", ["spam", "ham"])
     assert (found.label, refusing.asked) == ("ham", [20, None])

@@ -406,9 +406,15 @@ class Agent(Generic[Deps, Out]):
 
         return self.toolbox.run_sync(outcome())
 
-    async def stream(self, task: str | Message, **options: Unpack[RunOptions[Deps]]) -> AsyncIterator[Event]:
+    async def stream(
+        self,
+        task: str | Message,
+        *,
+        output: OutputSpec[Any] | None = None,
+        **options: Unpack[RunOptions[Deps]],
+    ) -> AsyncIterator[Event]:
         """The events of a run as they happen, RunFinished last. Leaving the loop cancels the run."""
-        run = self.start(task, **options)
+        run: Run[Any] = self.start(task, output=output, **options)
         try:
             events = run.events()
             while batch := await events.more():

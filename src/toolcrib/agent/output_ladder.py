@@ -154,5 +154,6 @@ def _texts(shape: OutputShape, target: str, has_tools: bool) -> list[LadderStep 
                 native = native or step
             elif lowered.rung == "JSON mode" and is_json:
                 rest.append(step)
-    text = next(lowered for lowered in rungs_of(constraints[-1], "text") if lowered.rung == "text")
-    return [native, *rest, LadderStep("text", text.guarantee, prompt=text.prompt)]
+    text = rungs_of(constraints[0], "text")[-1]
+    plain = len(constraints) > 1
+    return [native, *rest, LadderStep("text", text.guarantee, prompt=text.prompt, is_plain=plain)]

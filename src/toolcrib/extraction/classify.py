@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from toolcrib.agent.outcome import Outcome, Reason
+from toolcrib.agent.output_ladder import steps_for
 from toolcrib.agent.output_type import OutputType
 from toolcrib.extraction.extract import ExtractOptions, extractor, outcome_of, run_sync
 from toolcrib.extraction.probabilities import label_probabilities
@@ -69,6 +70,7 @@ async def classify(
     given = resolve_model(model) if isinstance(model, str) else model
     try:
         if "top_logprobs" not in options and gives_logprobs(given):
+            output = _written(output, given)
             asked: ExtractOptions = {**options, "logprobs": True, "top_logprobs": TOP}
             outcome = await _outcome(given, output, source, asked)
             refused = outcome.reason is Reason.MODEL_ERROR and "logprobs" in outcome.detail.lower()
@@ -151,6 +153,12 @@ def gives_logprobs(model: Any) -> bool:
     models = getattr(model, "models", None) or (model,)
     codecs = [getattr(one, "codec", None) for one in models]
     return all(codec is not None and codec.features.logprobs for codec in codecs)
+
+
+def _written(output: OutputType[str], model: Any) -> OutputType[str]:
+    """The output as text where its server would be asked for a call: the tokens of calls have no probabilities."""
+    best = steps_for(output.check(), getattr(model, "target", "") or "text", False)[0]
+    return OutputType(*output.types, rung="text") if best.by_call else output
 
 
 async def _outcome(

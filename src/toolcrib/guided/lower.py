@@ -20,7 +20,7 @@ from toolcrib.guided.patterns import portable_patterns
 from toolcrib.guided.prompts import prompt_for
 from toolcrib.guided.roots import FIELD, needs_wrapper, unwrapped_path, wrapped
 from toolcrib.guided.targets import Rung, ServerTarget, target_named
-from toolcrib.guided.weak import PATTERNS, weak_places
+from toolcrib.guided.weak import FORMATS, PATTERNS, UNDOCUMENTED, weak_places
 from toolcrib.guided.wire import SentSchema
 from toolcrib.schema.canonical import Loss
 from toolcrib.schema.lower import lower_schema
@@ -147,7 +147,8 @@ def _on_rung(constraint: Any, schema: JsonSchema, target: ServerTarget, rung: Ru
     if rung.portable:
         sent, left_out = portable_patterns(sent, drop=rung.drop_patterns)
         losses += left_out
-    losses += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, rung.weak)]
+    weak = rung.weak if rung.weak is UNDOCUMENTED else (*rung.weak, *FORMATS)
+    losses += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, weak)]
     if wrap:  # what the object around the value may hold besides does not matter
         losses = [replace(loss, path=unwrapped_path(loss.path)) for loss in losses if loss.path]
     held = [loss for loss in losses if loss.keyword not in NO_CONSTRAINTS]
@@ -292,7 +293,7 @@ def _tag_rungs(constraint: Tags, target: ServerTarget) -> list[Lowered | str]:
         return []
     tags: list[tuple[str, dict[str, Any], str]] = []
     losses: list[Loss] = []
-    weak = PATTERNS if target.tag_dialect == "xgrammar" else ()
+    weak = (*PATTERNS, *FORMATS) if target.tag_dialect == "xgrammar" else FORMATS
     for number, tag in enumerate(constraint.tags):
         sent, lost = lower_schema(tag.schema, ANSWER_DIALECTS[target.tag_dialect], object_root=False)
         lost += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, weak)]

@@ -37,6 +37,9 @@ MODULES = (
     "_posixsubprocess",
 )
 
+# Modules of pywin32, which the MCP SDK brings along on Windows, and imports there.
+PYWIN32 = ("pywintypes", "win32api", "win32con", "win32job")
+
 # What Python's documentation says is "Availability: Unix" (or a part of it), of what toolcrib could use.
 NOT_IN_OS = [
     "fork",
@@ -171,6 +174,7 @@ PACKAGES = [
     "yaml",
     "opentelemetry.trace",
     "tree_sitter",
+    "uvicorn",
 ]
 
 
@@ -180,6 +184,8 @@ def hide_posix() -> None:
         importlib.import_module(module)
     sys.modules["sysconfig"].get_config_vars()
     sys.modules["msvcrt"] = _msvcrt()
+    for name in PYWIN32:
+        sys.modules[name] = types.ModuleType(name)
     for name in MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
     for name in NOT_IN_OS:

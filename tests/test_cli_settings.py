@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
-
-import re
 
 import pytest
 

@@ -263,6 +263,35 @@ async def test_calls_that_wait_for_an_answer_are_bounded_and_end_with_the_server
 
 
 @both_eras
+async def test_calls_that_wait_for_an_answer_keep_nobody_from_calling(era: str) -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    @tool(effect=Effect.READ, secrets=())
+    async def together(*, ctx: Context) -> str:
+        """Make two calls that ask at one time."""
+        results = await ctx.call_all([("save", {"text": "a"}), ("save", {"text": "b"})])
+        return " ".join(result.text for result in results)
+
+    async def elicit(ctx: Any, params: Any) -> types.ElicitResult:
+        asked.set()
+        await answered.wait()
+        return types.ElicitResult(action="accept", content={"decision": "yes"})
+
+    face = McpFace(Toolbox([save, add, together]), max_calls=1)
+    async with Client(face.server, mode=era, elicitation_callback=elicit) as client:
+        waiting = [
+            asyncio.create_task(client.call_tool("save", {"text": "x"})),
+            asyncio.create_task(client.call_tool("together", {})),
+        ]
+        await asyncio.wait_for(asked.wait(), 5)
+        assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
+        answered.set()
+        assert [text_of(await one) for one in waiting] == ["saved x", "saved a saved b"]
+        assert face._slots is not None
+        assert not face._slots.full and face._slots._free._value == 1
+
+
+@both_eras
 async def test_an_answer_that_does_not_come_in_time_is_nobodys(era: str) -> None:
     async def never(ctx: Any, params: Any) -> types.ElicitResult:
         await asyncio.sleep(0.2)

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
+import anyio
 import mcp_types as types
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
@@ -46,6 +47,7 @@ __all__ = ["McpFace"]
 PAGE = 500  # tools of one page
 ANSWER_TIME = 600.0  # seconds that a person at the client has to answer
 WATCHING = 1.0  # seconds between looks at whether the tools changed
+CLOSING = 60.0  # seconds that calls and what clients began have to end when the last transport leaves
 RESERVED = "io.modelcontextprotocol/"  # what the protocol itself says in the data beside a result
 KEPT = 60.0  # seconds that the result of a call is kept for which nobody waits at the moment
 CANNOT_ASK = (
@@ -138,9 +140,7 @@ class McpFace:
         self._users = 0
         self._slots: Slots | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._approver: ClientApprover | None = (
-            None  # in the place of the toolbox's own, while the face is served
-        )
+        self._approver: ClientApprover | None = None  # in the place of the toolbox's own while it is served
         self._listener = Listener(self)
         self._last_listed: ToolList | None = None
         self._mirrored: dict[str, Any] = {}  # schemas of tools whose arguments are repeated in HTTP headers
@@ -196,29 +196,30 @@ class McpFace:
         self._watcher = asyncio.create_task(self._watch(), name="mcp tool list")
 
     async def _close(self) -> None:
-        self._listen.close()
-        self.toolbox.sink.remove(self._listener)
-        if self._watcher is not None:
-            self._watcher.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watcher
-        for call in list(self._calls.values()):
-            await call.stop()
-        self._calls.clear()
-        await self._tasks.close()
-        await self._clients.close()
         current = self.toolbox.approver
         if isinstance(current, ClientApprover) and current is self._approver:
             self.toolbox.approver = current.own
+        self._listen.close()
+        self.toolbox.sink.remove(self._listener)
+        assert self._watcher is not None
+        self._watcher.cancel()
+        with anyio.move_on_after(CLOSING, shield=True):  # also where the transport was cancelled
+            await asyncio.gather(self._watcher, return_exceptions=True)
+            await asyncio.gather(*(call.stop() for call in self._calls.values()))
+            await self._tasks.close()
+            await self._clients.close()
+        self._calls.clear()
 
     async def _watch(self) -> None:
         """Tell clients when the tools or the policy changed. A toolset says so by its version alone."""
-        known = self._basis()
+        known: tuple[Any, ...] | None = None
         while True:
-            await asyncio.sleep(WATCHING)
-            if (basis := self._basis()) != known:
+            with suppress(Exception):  # of anybody's toolset
+                basis = self._basis()
+                if known is not None and basis != known:
+                    await self.tools_changed()
                 known = basis
-                await self.tools_changed()
+            await asyncio.sleep(WATCHING)
 
     def _basis(self) -> tuple[Any, ...]:
         return (self.toolbox.registry.version, id(self.toolbox.policy))

@@ -77,6 +77,8 @@ class ServedCall:
         )
         self.task: asyncio.Task[Any] | None = None
         self._slots = slots
+        self._holds = False  # whether it has a slot
+        self._asking = 0  # questions that wait at this moment
         self._loop = asyncio.get_running_loop()
         self._news: deque[_Progress | _Log] = deque()
         self._told = asyncio.Event()
@@ -90,10 +92,12 @@ class ServedCall:
         async def run() -> Any:
             CURRENT.set(self)
             await self._slots.take()
+            self._holds = True
             try:
                 return await work()
             finally:
-                self._slots.give_back()
+                if self._holds:
+                    self._slots.give_back()
 
         self.task = self._loop.create_task(run(), name=f"mcp call {self.key}")
         self.task.add_done_callback(self._has_ended)
@@ -117,12 +121,18 @@ class ServedCall:
         possible = {name: one for name, one in requests.items() if self.abilities.answers(one)}
         if not possible or self.done:
             return {}
-        self._slots.give_back()
+        self._asking += 1
+        if self._holds:
+            self._slots.give_back()
+            self._holds = False
         try:
-            return await self.port.ask(possible, anew=anew)
+            answers = await self.port.ask(possible, anew=anew)
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._slots.take()
+            self._asking -= 1
+        if not self._asking and not self._holds:
+            await self._slots.take()
+            self._holds = True
+        return answers
 
     async def outcome(self) -> dict[str, types.InputRequest]:
         """Wait until the call has ended, or has questions that only a further request can answer: these."""

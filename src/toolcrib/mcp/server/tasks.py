@@ -173,7 +173,7 @@ class Tasks:
         for task in list(self._tasks.values()):
             if task.expiry is not None:
                 task.expiry.cancel()
-            await task.call.stop()
+        await asyncio.gather(*(task.call.stop() for task in self._tasks.values()))
         self._tasks.clear()
 
     def _expire(self, name: str) -> None:

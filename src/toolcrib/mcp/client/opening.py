@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from importlib import import_module
@@ -39,7 +40,8 @@ async def open_connection(
         raise ServerUnavailable(
             f'MCP server {config.name!r} needs the mcp package: pip install "toolcrib[mcp]"'
         )
-    await asyncio.to_thread(import_module, "mcp")  # half a second the first time, in which others go on
+    if not hasattr(sys.modules.get("mcp"), "__all__"):  # what its module defines last
+        await asyncio.to_thread(import_module, "mcp")  # half a second, in which others go on
     options = {} if requests is None else requests.client_options()
 
     async def opened(config: McpServer) -> Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.cases import each
 from toolcrib.effect import Effect
 from toolcrib.mcp import Expansion, McpConfigError, McpServer, MissingValue, read_mcp_servers
 from toolcrib.mcp.expansion import concealing, references_of
+from toolcrib.settings import SettingsError, ToolSettings, read_settings
 
 # As the documentation of each program writes it.
 FILES: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
@@ -177,6 +179,48 @@ def test_a_file_that_cannot_be_read_is_an_error(
         (tmp_path / name).write_text(text)
     with pytest.raises(McpConfigError, match=words.replace("?", r"\?")):
         read_mcp_servers(tmp_path / name)
+
+
+@each(
+    "text, words",
+    [
+        (
+            '[mcp.servers.a]\ncomand = "x"',
+            "line 2: unknown key 'comand' in [mcp.servers.a]; did you mean command?",
+        ),
+        ("[mcp.servers.a]\nenabled = true", "line 1: mcp.servers.a: it has neither a command nor a url"),
+        (
+            '[mcp.servers.a]\nurl = "x"\ncommand = "y"',
+            "line 1: mcp.servers.a: it has both a command and a url",
+        ),
+        ('[mcp.servers.a]\nurl = "ftp://x"', "line 1: mcp.servers.a: url must begin with http://"),
+        (
+            '[mcp.servers.a]\ncommand = "x"\ntimeout = "1"',
+            "line 3: mcp.servers.a.timeout must be a number; got '1'",
+        ),
+        (
+            '[mcp.servers.a]\ncommand = "x"\ntimeout = 0',
+            "mcp.servers.a.timeout must be a number above 0; got 0",
+        ),
+        (
+            '[mcp.servers.a]\ncommand = "x"\neffects = { b = "c" }',
+            "mcp.servers.a.effects.b must be 'read', 'write' or",
+        ),
+        ("[mcp.servers.a]\ncommand = 3", "line 2: mcp.servers.a.command must be a text; got 3"),
+        ("[mcp]\nserver = 1", "line 2: unknown key 'server' in [mcp]; did you mean servers?"),
+    ],
+)
+def test_what_is_wrong_in_settings_is_told_with_its_line(text: str, words: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_settings(text)
+    assert words in str(raised.value)
+
+
+def test_the_schema_for_editors_has_every_key_of_a_server() -> None:
+    table = ToolSettings.model_json_schema()["$defs"]["McpServerSettings"]
+    known = {"args", *(field.name for field in dataclasses.fields(McpServer))} - {"name", "inputs", "source"}
+    assert set(table["properties"]) == known
+    assert all(item.get("description") for item in table["properties"].values())
 
 
 class Store:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from toolcrib.mcp.client.pins import Pins
     from toolcrib.mcp.client.requests import ServerRequests
     from toolcrib.mcp.client.sampling import Sampling
     from toolcrib.mcp.client.server import ServerHandle
@@ -30,6 +31,7 @@ __all__ = [
     "McpServer",
     "McpToolset",
     "MissingValue",
+    "Pins",
     "Sampling",
     "ServerHandle",
     "ServerRequests",
@@ -47,6 +49,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "client.pins": ("Pins",),
         "client.requests": ("ServerRequests",),
         "client.sampling": ("Sampling",),
         "client.server": ("ServerHandle",),

@@ -91,11 +91,9 @@ class McpServerSettings(SettingsTable):
     )
     headers: dict[str, str] = Field({}, description="HTTP headers of each request to a remote server.")
     enabled: bool = Field(True, description="Whether it is used.")
-    timeout: float = Field(
-        60.0, gt=0, strict=False, description="Seconds that a call may take without progress."
-    )
-    max_timeout: float = Field(600.0, gt=0, strict=False, description="Seconds that a call may take at all.")
-    start_timeout: float = Field(60.0, gt=0, strict=False, description="Seconds until it must be ready.")
+    timeout: float = Field(60.0, gt=0, description="Seconds that a call may take without progress.")
+    max_timeout: float = Field(600.0, gt=0, description="Seconds that a call may take at all.")
+    start_timeout: float = Field(60.0, gt=0, description="Seconds until it must be ready.")
     tools: tuple[str, ...] = Field(
         (), strict=False, description='Patterns of the tools that are used; "!name" leaves one out.'
     )

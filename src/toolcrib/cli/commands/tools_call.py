@@ -112,7 +112,7 @@ def command(
         result, problems = asyncio.run(
             _call(assembly, name, given, settings, tools.workspace.resolve(), factory)
         )
-    return _report(name, result, problems)
+    return _report(name, result, problems, settings.autonomy)
 
 
 async def _call(
@@ -170,7 +170,7 @@ async def _call(
     return result, problems
 
 
-def _report(name: str, result: ToolResult, problems: list[str]) -> int:
+def _report(name: str, result: ToolResult, problems: list[str], autonomy: Autonomy) -> int:
     """Print the result on stdout, or the error on stderr; the exit code."""
     for line in repair_lines(result.edits):
         say(f"repaired: {line}")
@@ -190,7 +190,8 @@ def _report(name: str, result: ToolResult, problems: list[str]) -> int:
             else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)"
         )
     if result.code is ErrorCode.NOBODY_TO_ASK:
-        say("Call it from a terminal to be asked, or with --autonomy full to run it without a question.")
+        unasked = ", or with --autonomy full to run it without a question"
+        say(f"Call it from a terminal to be asked{unasked if autonomy is not Autonomy.FULL else ''}.")
     say(f"{name}: error ({result.code.value if result.code is not None else 'tool_error'})")
     return NOT_DONE
 

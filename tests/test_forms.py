@@ -11,6 +11,7 @@ import pytest
 from tests.cases import each
 from toolcrib import Answer, Question, Verdict
 from toolcrib.call import CallKey
+from toolcrib.cli.answers import answer_from
 from toolcrib.forms import FormField, expected, form_problems, form_schema, form_values, read_form
 from toolcrib.mcp import answer_to, elicitation
 
@@ -128,6 +129,9 @@ def test_a_question_with_a_form_is_data() -> None:
     assert json.loads(json.dumps(data)) == data
     assert read_form(data["form"]) == ASKED.form and data["source"] == "shop"
     answer = Answer(Verdict.YES, values={"count": 3})
+    assert answer_from({"verdict": "yes", "values": {"count": 3}}, by="") == answer
+    with pytest.raises(TypeError):
+        answer_from({"verdict": "yes", "values": [3]}, by="")
     assert Answer(**json.loads(json.dumps(answer.to_dict()))) == answer
 
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.properties import examples
-from toolcrib import Agent
+from toolcrib import Agent, Effect, tool
 from toolcrib.agent import OutputItem, OutputType, PartialOutput
+from toolcrib.codecs.codec import ModelError
 from toolcrib.events import OutputDelta
-from toolcrib.models import Scripted
+from toolcrib.messages import CallChunk, Request
+from toolcrib.models import Fallback, Scripted
 from toolcrib.secrets import Environment
 
 
@@ -104,6 +106,30 @@ def test_events_say_path_and_delta_of_the_value_itself() -> None:
         ((0,), {}, True),
         ((), [], True),
     ]
+
+
+def test_only_answers_are_counted_as_attempts() -> None:
+    @tool(effect=Effect.READ, secrets=())
+    def look(path: str) -> str:
+        """Look."""
+        return "nothing"
+
+    class BreaksOff(Scripted):
+        async def stream(self, request: Request) -> Any:
+            yield CallChunk(0, "attempt_completion", "c")
+            yield CallChunk(0, arguments='{"text": "ha')
+            raise ModelError("broke off", retryable=True)
+
+    first = {"text": "I look {at it}.", "calls": [{"name": "look", "arguments": {"path": "a"}}]}
+    model = Fallback(
+        [BreaksOff([]), Scripted([first, answer('{"text": "whole", "amount": 1}')], chunk_size=4)]
+    )
+
+    async def stream() -> list[tuple[int, str]]:
+        run = Agent(model, [look], output=Line).start("go")
+        return [(partial.attempt, partial.value["text"]) async for partial in run.stream_partial()]
+
+    assert sorted(set(asyncio.run(stream()))) == [(1, "ha"), (2, "ha"), (3, "whole")]
 
 
 def items(turns: list[Any], output: Any, **options: Any) -> tuple[list[OutputItem[Any]], Any]:

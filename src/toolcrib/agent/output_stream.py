@@ -47,7 +47,7 @@ class WatchedModel:
     @property
     def begun(self) -> int:
         """How many answers were begun so far, with those of earlier requests."""
-        return self.attempt - (self._parser is None)
+        return self.attempt - (self._parser is None or not self._parser.told)
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The model's stream."""
@@ -67,7 +67,7 @@ class WatchedModel:
 
     def _see(self, item: Chunk | Response) -> None:
         if isinstance(item, RestartChunk):
-            self.attempt += self._parser is not None
+            self.attempt = self.begun + 1
             self._parser, self._index = None, -1
         elif isinstance(item, TextChunk):
             if self._index < 0:  # text may be an answer too, where a call was asked for
@@ -107,11 +107,12 @@ class _Parser:
         self._plain = plain
         self._json: JsonStream | None = JsonStream()
         self._begun = False
+        self.told = False  # whether anything of it was told
         self._words_first = words_first
 
     def feed(self, text: str) -> None:
         if self._plain:
-            self._tell(OutputDelta(self._attempt, (), text))
+            self._say((), text)
             return
         if self._json is None:
             return
@@ -132,13 +133,17 @@ class _Parser:
             if kind == "open" or path[:size] != self._prefix:
                 continue
             if kind == "delta":
-                self._tell(OutputDelta(self._attempt, path[size:], value))
+                self._say(path[size:], value)
                 continue
             # A container is whole: its parts were told before, so that no more than its kind is said.
             rest: Any = (
                 "" if isinstance(value, str) else type(value)() if isinstance(value, dict | list) else value
             )
-            self._tell(OutputDelta(self._attempt, path[size:], rest, finished=True))
+            self._say(path[size:], rest, finished=True)
+
+    def _say(self, path: Path, delta: Any, *, finished: bool = False) -> None:
+        self.told = True
+        self._tell(OutputDelta(self._attempt, path, delta, finished))
 
 
 @dataclass(slots=True)

@@ -352,6 +352,7 @@ async def test_a_changed_list_is_listed_again(protocol: str) -> None:
         ([{"inputSchema": {}}, 7, None, tool("u")], ["u"], "it has no name"),
         ([{"name": 5}, tool("u")], ["u"], "it has no name"),
         ("no list", [], "has no list of tools"),
+        ([tool("t")] + [None] * 1_000, ["t"], "950 more problems"),
         ([tool("t", outputSchema="x")], ["t"], "outputSchema is a text"),
         ([tool("t", outputSchema={"type": 12})], ["t"], ""),
         ([tool("t", annotations={"readOnlyHint": "yes"})], ["t"], "readOnlyHint is a text"),

@@ -12,6 +12,7 @@ from toolcrib.visible import on_one_line
 __all__ = ["RemoteDefinition", "read_definition", "read_definitions"]
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+MAX_PROBLEMS = 50  # of one list that are told
 MAX_TOOLS = 10_000  # of one server
 MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
 SHOWN = 80  # characters of a foreign name in a warning
@@ -76,6 +77,8 @@ def read_definitions(server: str, listed: Any) -> tuple[list[RemoteDefinition], 
         definitions[definition.name] = definition
     if len(listed) > MAX_TOOLS:
         problems.append(f"it lists {len(listed)} tools; the first {MAX_TOOLS} count")
+    if (more := len(problems) - MAX_PROBLEMS) > 0:
+        problems[MAX_PROBLEMS:] = [f"{more} more problems"]
     return list(definitions.values()), problems
 
 
@@ -89,6 +92,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
         problems.append("a tool was left out: it has no name")
         return None
     noted: list[str] = []
+    read: RemoteDefinition | None = None
     schema = _input_schema(raw.get("inputSchema"), noted)
     if schema is not None:
         annotations = raw.get("annotations")
@@ -98,7 +102,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
         hints = dict(_hints(annotations or {}, noted))
         title = _text(raw, "title", noted) or _text(annotations or {}, "title", noted)
         meta = raw.get("_meta")
-        definition = RemoteDefinition(
+        read = RemoteDefinition(
             server=server,
             name=name,
             title=title,
@@ -109,7 +113,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
             meta=dict(meta) if isinstance(meta, Mapping) else {},
         )
     problems += [f"tool {_shown(name)}: {problem}" for problem in noted]
-    return None if schema is None else definition
+    return read
 
 
 def _input_schema(schema: Any, noted: list[str]) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ others, that it is told with its status, and that an answer is bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -56,7 +56,7 @@ class HttpLink:
         return self._conceal(self._problem)
 
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
         """Give the streams of messages from the server and to it."""
         if self.events:
             from mcp.client.sse import sse_client

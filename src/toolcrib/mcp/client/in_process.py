@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ class InProcessLink:
         return ""
 
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
         """Run the server, and give the streams of messages from it and to it."""
         import asyncio
 

@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ class StdioLink:
         return "; ".join(filter(None, (ended, f"its stderr ends with:\n{said}" if said else "")))
 
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
         """Start the process, and give the streams of messages from it and to it. It has ended when this is left.
 
         Raises OSError if the process cannot be started.
@@ -107,7 +107,7 @@ class StdioLink:
                 await asyncio.wait([reader, writer, watcher])
 
     @asynccontextmanager
-    async def _process(self) -> AsyncIterator[Any]:
+    async def _process(self) -> AsyncGenerator[Any]:
         """The running process. Everything that it started has ended when this is left."""
         import secrets
 
@@ -195,7 +195,7 @@ class StdioLink:
         return _unreadable(beginning[:AROUND] + end[-AROUND:], f"the server's answer is longer than {limit}")
 
     @asynccontextmanager
-    async def _streams_of_the_sdk(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def _streams_of_the_sdk(self) -> AsyncGenerator[tuple[Any, Any]]:
         import tempfile
 
         from mcp.client.stdio import StdioServerParameters, stdio_client

@@ -97,7 +97,7 @@ async def _work(
 
     failed = tokens = 0
     try:
-        with _progress(len(sources)) as advance:
+        with _progress(len(sources), stdout) as advance:
             found: Any = extract_many(
                 model, wanted, sources, concurrency=options.concurrency, resume=options.resume, **given
             )
@@ -184,9 +184,9 @@ def _texts(name: str, text: str, lines: bool) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _progress(total: int) -> Generator[Any]:
-    """A bar on stderr, if that is a terminal."""
-    if not sys.stderr.isatty() or total < 2:
+def _progress(total: int, stdout: TextIO) -> Generator[Any]:
+    """A bar on stderr, if that is a terminal; where stdout is one too, the lines show the progress."""
+    if not sys.stderr.isatty() or stdout.isatty() or total < 2:
         yield lambda: None
         return
     from rich.console import Console

@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from tests.cases import each
 from tests.mcp_calls import calling, toolset_of
 from tests.test_mcp_calls import filled, form, raw, replying, said
+from tests.virtual_time import run_virtually
 from toolcrib import Agent, Answer, Effect, Question, ToolCall, Verdict
 from toolcrib.agent import Outcome, Reason
 from toolcrib.errors import ErrorCode
@@ -196,7 +197,7 @@ class Job:
         self.states = list(states)
         self.created = created or {"status": "working"}
         self.sent: list[tuple[str, Any]] = []
-        self.lost = 0
+        self.lost = self.failures = 0
         self.polled = asyncio.Event()
 
     def server(self) -> Server[Any]:
@@ -223,6 +224,9 @@ class Job:
         self.sent.append(("tasks/get", params.model_extra["taskId"]))
         if self.lost:
             raise MCPError(-32602, "Task not found")
+        if self.failures:
+            self.failures -= 1
+            raise MCPError(-32603, "try again")
         return self.state(self.states.pop(0) if len(self.states) > 1 else self.states[0])
 
     async def update(self, ctx: Any, params: Any) -> Any:
@@ -299,6 +303,26 @@ async def test_a_task_that_the_server_forgot_has_an_unknown_outcome() -> None:
         result.code is ErrorCode.OUTCOME_UNKNOWN
         and "does not know its task any more (Task not found)" in result.text
     )
+
+
+def test_a_poll_that_fails_is_tried_again() -> None:
+    async def result(failures: int) -> Any:
+        job = Job(DONE)
+        job.failures = failures
+        async with calling(job.server(), timeout=60, max_timeout=600) as box:
+            return await box.call("srv__do", {})
+
+    assert run_virtually(result(4)).text == "done"
+    lost = run_virtually(result(5))
+    assert lost.code is ErrorCode.OUTCOME_UNKNOWN and "a task of it may go on" in lost.text
+
+
+async def test_a_task_that_asks_for_what_it_may_not_have_is_cancelled() -> None:
+    ask = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
+    job = Job({"status": "input_required", "inputRequests": {"m": ask}})
+    async with calling(job.server()) as box:
+        result = await box.call("srv__do", {})
+    assert "which it may not ask" in result.text and job.sent[-1] == ("tasks/cancel", "t1")
 
 
 async def test_a_run_waits_at_the_question_of_a_task_and_goes_on_with_the_task() -> None:

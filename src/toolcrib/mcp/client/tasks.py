@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.mcp.client.elicit import CannotAsk
 from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
 from toolcrib.mcp.client.running import RemoteFailure, RunningCall
 
@@ -64,7 +65,7 @@ async def task_result(
             )
             if new:
                 if len(answered) + len(new) > MAX_INPUTS:
-                    raise RemoteFailure(f"asked more than {MAX_INPUTS} things in one task", unknown=True)
+                    raise _TooMany(f"asked more than {MAX_INPUTS} things in one task", unknown=True)
                 save = {"kind": "task", "task": {"taskId": task}, "answered": sorted(answered)}
                 call.save(save)
                 responses = await requests.responses(call, new)
@@ -73,7 +74,7 @@ async def task_result(
             elif current:
                 await asyncio.sleep(_interval(current))
             current = await _ask(call, "tasks/get", {"taskId": task})
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, CannotAsk, _TooMany):
         with suppress(Exception):
             async with asyncio.timeout(CANCEL):
                 connection, headers = await call.reached()
@@ -82,7 +83,7 @@ async def task_result(
 
 
 async def _ask(call: RunningCall, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A request about a task, tried again where the connection broke: each of them may be sent twice."""
+    """A request about a task, tried again where it fails: each of them may be sent twice."""
     from mcp import MCPError
 
     failures = 0
@@ -90,19 +91,19 @@ async def _ask(call: RunningCall, method: str, params: Mapping[str, Any]) -> Map
         try:
             connection, headers = await call.reached()
             return await connection.request(method, params, headers=headers, timeout=POLL_TIMEOUT)
-        except (ConnectionLost, ServerUnavailable) as problem:
+        except (ConnectionLost, ServerUnavailable, MCPError) as problem:
+            if isinstance(problem, MCPError) and problem.code == INVALID_PARAMS:
+                why = f"does not know its task any more ({problem.message})"
+                raise RemoteFailure(why, unknown=True) from problem
             failures += 1
             if failures >= MAX_FAILURES:
-                raise RemoteFailure(
-                    "could not be reached any more, while a task of it may go on", unknown=True
-                ) from problem
+                why = "does not answer any more, while a task of it may go on"
+                raise RemoteFailure(why, unknown=True) from problem
             await asyncio.sleep(LEAST_POLL * 4**failures)
-        except MCPError as problem:
-            if problem.code == INVALID_PARAMS:
-                raise RemoteFailure(
-                    f"does not know its task any more ({problem.message})", unknown=True
-                ) from problem
-            raise
+
+
+class _TooMany(RemoteFailure):
+    """A task is given up because of what it asks."""
 
 
 def _interval(task: Mapping[str, Any]) -> float:

@@ -25,6 +25,7 @@ from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import settings_in_effect
 from toolcrib.cli.signals import STOPPING, at_signals
 from toolcrib.cli.user_files import approval_store, stored_secrets, writable_audit_log
+from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.rules.name_patterns import any_name_matches, name_matches
 from toolcrib.toolset import filtered, is_toolset, name_of
@@ -32,6 +33,7 @@ from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.assembly import Assembly
+    from toolcrib.command.sandbox import Sandbox
     from toolcrib.mcp.server import McpFace
     from toolcrib.toolbox import Toolbox
 
@@ -42,6 +44,8 @@ Names = Annotated[
         help="Names or patterns of the tools to serve; without any, your own, or the built-in ones if you name none.",
     ),
 ]
+
+READER = "read_file"  # the tool with which a client reads on in a long output
 
 
 class Face(StrEnum):
@@ -118,27 +122,52 @@ def command(
     """
     hide_own_process()  # the keys of providers stand in our environment
     verifier = _verifier(serve)
-    _check_place(tools)
+    if not tools.workspace.is_dir():
+        raise Problem(f"workspace: expected a folder that exists, got {tools.workspace}")
+    scratch = ScratchFolder()  # for long outputs, which a client may read on; removed with this process
+    try:
+        loaded, assembly, place = _load(tools, sandbox, names or (), Path(scratch.path()))
+        factory = load_factory(tools.deps)
+        if factory is None:
+            require_dependencies(tool for tool in assembly.named if not is_toolset(tool))
+        settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
+        if serve.http is not None:
+            say(settings.line(place, tools.workspace))
+        reads = any(
+            assembly.sources.get(name_of(tool)) == BUILT_IN and name_of(tool) == READER
+            for tool in assembly.builtin
+        )
+        box = assembly.toolbox(
+            policy=settings.policy,
+            limits=settings.limits or None,
+            approvals=approval_store(),
+            project=tools.workspace.resolve(),
+            audit=writable_audit_log() if serve.audit else None,
+            secrets=stored_secrets(),
+            overflow=Path(scratch.path()) if reads else None,
+        )
+        return asyncio.run(_serve(_face(box, loaded, serve), box, serve, verifier, factory))
+    finally:
+        scratch.close()
+
+
+def _load(
+    tools: ToolsToUse, sandbox: SandboxOptions, names: Sequence[str], overflow: Path
+) -> tuple[Assembly, Assembly, Sandbox]:
+    """All tools, those that are served, and the sandbox that commands run in."""
+    from toolcrib.tools import Workspace  # loads every built-in tool, which `--help` can do without
+
     wanted = ServersWanted(_without_ourselves(tools.mcp_files), start=True, configured=False)
     place = sandbox.choose(tools.workspace)
-    loaded = load_assembly(tools.references, tools.workspace, place, mcp=wanted)
-    assembly = _chosen(loaded, names or ())
-    if any(assembly.sources.get(name_of(tool)) == BUILT_IN for tool in assembly.builtin):
+    workspace = Workspace(tools.workspace, readable=[overflow])
+    loaded = load_assembly(tools.references, workspace, place, mcp=wanted)
+    served = _chosen(loaded, names)
+    if any(served.sources.get(name_of(tool)) == BUILT_IN for tool in served.builtin):
         _check_workspace(tools)
-    factory = load_factory(tools.deps)
-    if factory is None:
-        require_dependencies(tool for tool in assembly.named if not is_toolset(tool))
-    settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
-    if serve.http is not None:
-        say(settings.line(place, tools.workspace))
-    box = assembly.toolbox(
-        policy=settings.policy,
-        limits=settings.limits or None,
-        approvals=approval_store(),
-        project=tools.workspace.resolve(),
-        audit=writable_audit_log() if serve.audit else None,
-        secrets=stored_secrets(),
-    )
+    return loaded, served, place
+
+
+def _face(box: Toolbox, loaded: Assembly, serve: ServeOptions) -> McpFace:
     try:
         from toolcrib.mcp.server import McpFace
     except ImportError as missing:
@@ -150,9 +179,8 @@ def command(
 
         for toolset in (one for one in loaded.named if isinstance(one, McpToolset)):
             behind = {"resources": PassedOnResources(toolset), "prompts": PassedOnPrompts(toolset)}
-    lasting = serve.http is None
-    face = McpFace(box, name=serve.name, show=serve.face.value, lasting_approvals=lasting, **behind)
-    return asyncio.run(_serve(face, box, serve, verifier, factory))
+    lasting = serve.http is None  # who started this is its only client
+    return McpFace(box, name=serve.name, show=serve.face.value, lasting_approvals=lasting, **behind)
 
 
 async def _serve(
@@ -264,11 +292,6 @@ def _verifier(serve: ServeOptions) -> Any:
         option = f"--token-env {serve.token_env}" if serve.token_env else "--oauth-issuer"
         raise Problem(f"{option}: {problem}") from problem
     return None
-
-
-def _check_place(tools: ToolsToUse) -> None:
-    if not tools.workspace.is_dir():
-        raise Problem(f"workspace: expected a folder that exists, got {tools.workspace}")
 
 
 def _check_workspace(tools: ToolsToUse) -> None:

@@ -137,7 +137,7 @@ def test_a_server_that_fails_is_named_with_its_reason_also_later(place: Place) -
     assert "${LEAKED_TOKEN}" in stored
     doctor = place.run("doctor")
     assert doctor.returncode == 1
-    assert "! MCP server broken" in doctor.stdout and "no database here" in doctor.stdout
+    assert "! MCP server 'broken'" in doctor.stdout and "no database here" in doctor.stdout
 
 
 @pytest.mark.promise("mcp-servers.md", "A project's servers count only while exactly their file is trusted.")
@@ -266,6 +266,33 @@ def test_a_server_is_written_and_removed_and_the_rest_stays(text: str, name: str
 def test_a_server_that_has_no_table_of_its_own_is_not_removed(text: str) -> None:
     with pytest.raises(Problem, match="by hand"):
         without_server(text, "git")
+
+
+@pytest.mark.slow
+@pytest.mark.promise("mcp-servers.md", "A run does not change a file that a server's command line names")
+def test_a_run_does_not_change_the_program_of_a_server(place: Place) -> None:
+    """The program runs outside of the sandbox: who changes it, leaves the sandbox."""
+    (place.project / "server.py").write_text(SERVER)
+    (place.project / "other.py").write_text("")
+    place.run(
+        "mcp", "add", "greeter", "--", sys.executable, "server.py", "--config=${workspaceFolder}/other.py"
+    )
+    (place.project / "work.yaml").write_text(
+        "- calls:\n"
+        "    - {name: write_file, arguments: {path: server.py, content: bad}}\n"
+        "    - {name: delete_file, arguments: {path: other.py}}\n"
+        "    - {name: write_file, arguments: {path: free.py, content: good}}\n"
+        "    - {name: shell, arguments: {command: 'echo bad > server.py; echo good > free.txt'}}\n"
+        "- text: All done.\n"
+    )
+    done = place.run("run", "x", "--model", "scripted:work.yaml", "--autonomy", "full", "--no-checkpoints")
+    assert done.returncode == 0, done.stderr
+    if "bubblewrap" in done.stderr:  # without a sandbox, or in another one, a command can change it
+        assert (place.project / "server.py").read_text() == SERVER
+        assert (place.project / "free.txt").read_text() == "good\n"
+    assert (place.project / "server.py").read_text() != "bad"
+    assert (place.project / "other.py").exists()
+    assert (place.project / "free.py").read_text() == "good"
 
 
 @pytest.mark.promise("mcp-servers.md", "Names that begin alike are one name")

@@ -196,6 +196,25 @@ def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpTools
     return make_toolset(servers, workspace, wait=START_SECONDS if wanted.tool else None, asks=wanted.asks)
 
 
+def programs_of_servers(workspace: str | Path, files: Sequence[Path] = ()) -> list[Path]:
+    """The files that MCP servers are told to run or to read, by their command lines.
+
+    A server runs outside of the sandbox, so a run that could change such a file would leave the sandbox with it.
+    """
+    folder = Path(workspace).resolve()
+    found: dict[Path, None] = {}
+    for server in configured_servers(workspace, files).enabled():
+        base = folder / (server.cwd or "").replace("${workspaceFolder}", str(folder))
+        for word in server.command:
+            path = base / word.rpartition("=")[2].replace("${workspaceFolder}", str(folder))
+            try:
+                if path.is_file():
+                    found[path.resolve()] = None
+            except (OSError, ValueError):
+                continue  # it is no path
+    return list(found)
+
+
 def _unused_lines(found: ConfiguredServers) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for server, why in found.unused:

@@ -256,7 +256,9 @@ def _servers(workspace: Path, problems: list[str]) -> None:
         for warning in row.status.warnings if row.status is not None else ():
             out(on_one_line(f"    warning: {warning}"))
         if row.status is not None and row.status.problem:
-            problems.append(f"MCP server {row.server.name}: {row.status.problem}")
+            named = f"MCP server {row.server.name!r}"
+            why = row.status.problem
+            problems.append(why if why.startswith(named) else f"{named}: {why}")
     problems += found.notes
     if not rows:
         out("  none are configured; to add one: toolcrib mcp add")

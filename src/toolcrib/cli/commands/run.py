@@ -22,7 +22,7 @@ from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, s
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
-from toolcrib.cli.mcp_servers import ServersWanted
+from toolcrib.cli.mcp_servers import ServersWanted, programs_of_servers
 from toolcrib.cli.named_model import named_model
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
@@ -158,7 +158,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
             policy,
             tools.workspace,
             assembly.toolbox(autonomy="full"),
-            run.transcripts,
+            [*run.transcripts, *programs_of_servers(tools.workspace, tools.mcp_files)],
             default=DEFAULT_OF_RUNS,
             why_not_sandboxed=lambda: why_not_contained(chosen) or ("" if checkpoints else NO_CHECKPOINTS),
         )
@@ -247,6 +247,7 @@ def _load_tools(
     if not tools.workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {tools.workspace}")
     protected = [*run.transcripts, *([] if policy.policy is None else [policy.policy])]
+    protected += programs_of_servers(tools.workspace, tools.mcp_files)
     chosen = sandbox.choose(tools.workspace, protected)
     workspace = Workspace(tools.workspace, readable=[overflow])
     asks = run.answers or (not run.json and person_can_be_asked())

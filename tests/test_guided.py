@@ -225,6 +225,15 @@ ANSWERS: list[tuple[Any, str, Any, Any]] = [
     (Choice("yes", "no"), "text", ' "Yes" ', "yes"),
     (Choice("yes", "no"), "text", "maybe", "maybe"),
     (Choice("yes", "no"), "vllm", "no", "no"),
+    (Choice("yes", "no"), "ollama", '"no"', "no"),
+    (Choice("1", "2"), "ollama", '"2"', "2"),
+    (Choice("1", "2"), "chat-json", '{"value": "2"}', "2"),
+    (Choice("1", "2"), "chat-json", "2", "2"),
+    (Choice("no", "no, never"), "text", "No, never", "no, never"),
+    ({"type": "array", "items": {"type": "integer"}}, "text", '{"value": [1]}', [1]),
+    ({"type": "array", "items": {"type": "integer"}}, "openai.chat", "[1]", [1]),
+    (Regex(r"\d+"), "anthropic", '{"value": "7"}', "7"),
+    (Choice('say "a"', "b"), "text", 'say "a"', 'say "a"'),
     (Regex(r"\d+"), "text", "```\n42\n```", "42"),
     (Grammar(TREE), "text", " ((x)) ", "((x))"),
     (POINT, "chat-json", '{"x": "1"}', {"x": 1}),
@@ -259,8 +268,14 @@ def test_an_answer_comes_as_a_call_where_a_tool_is_forced() -> None:
     assert low.parse(Response(message)).value == {"a": 1}
     with pytest.raises(Unusable, match="one call of the tool answer, got none"):
         low.parse(Message.assistant(ToolCall("other", "{}")))
-    with pytest.raises(Unusable, match="empty"):
-        low.parse("")
+    for text, words in [
+        ("", "The answer is empty"),
+        ("no", "The answer is not JSON. Answer with one JSON value."),
+        ('{"a": 1', "The answer ends before it is complete"),
+        ('{"a": 1} {"a": 2}', "The answer holds several different JSON values"),
+    ]:
+        with pytest.raises(Unusable, match=words):
+            low.parse(text)
 
 
 def test_what_is_checked_is_the_constraint_as_it_was_given() -> None:

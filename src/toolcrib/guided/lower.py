@@ -276,7 +276,12 @@ def _call_rungs(constraint: ToolCalls, target: ServerTarget) -> list[Lowered | s
     from toolcrib.guided.merged import merged_schema, without_broken
 
     usable, broken = without_broken(constraint)
-    kept = [rung for rung in target.rungs if rung.name in ("native", "JSON mode")]
+    # In a strict dialect, a model would have to write each optional argument as null.
+    kept = [
+        rung
+        for rung in target.rungs
+        if rung.name in ("native", "JSON mode") and (target.promises or rung.dialect != "openai-strict")
+    ]
     found = _schema_rungs(constraint, JsonSchema(merged_schema(usable)), replace(target, rungs=tuple(kept)))
     if not broken:
         return found

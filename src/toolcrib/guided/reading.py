@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 __all__ = ["AnswerValue", "Sent", "Unusable", "read_answer"]
 
 FENCE = "```"
+WORDS = (
+    ("The arguments", "The answer"),
+    ("the arguments", "the answer"),
+    ("The answer hold ", "The answer holds "),
+    ("The answer end ", "The answer ends "),
+    ("The answer are ", "The answer is "),
+    ("The answer have ", "The answer has "),
+    ("The answer mix ", "The answer mixes "),
+    ("The answer stand ", "The answer stands "),
+    ("before they are", "before it is"),
+    ("Send the whole call again", "Send the whole answer again"),
+    ("Send one JSON object a call", "Answer with one JSON value"),
+    ("Send one JSON object", "Answer with one JSON value"),
+)
 Fits = Callable[[Any], bool]
 
 
@@ -56,13 +70,25 @@ def read_answer(constraint: Constraint, sent: Sent, answer: str | Message | Resp
 
         return _json(written, merged_schema(constraint), sent.wrapped, None)
     if sent.is_json:
-        return _json(written, {"type": "string"}, sent.wrapped, _is_text)
+        return _in_words(_json(written, {"type": "string"}, sent.wrapped, _is_text), constraint)
     text = written if isinstance(written, str) else ""
     if isinstance(constraint, Tags) or sent.exact:
         return AnswerValue(text)
     if isinstance(constraint, Choice):
         return _choice(text, constraint, begun=sent.begun)
     return _bare(text, constraint)
+
+
+def _in_words(answer: AnswerValue, constraint: Constraint) -> AnswerValue:
+    """The option that a number stands for, which a model wrote instead of a text."""
+    if (
+        isinstance(constraint, Choice)
+        and isinstance(answer.value, int | float)
+        and str(answer.value) in constraint.options
+    ):
+        text = str(answer.value)
+        return AnswerValue(text, (*answer.edits, Edit("", "json_text", answer.value, text)))
+    return answer
 
 
 def _is_text(value: Any) -> bool:
@@ -90,8 +116,6 @@ def _written(tool: str, answer: str | Message | Response) -> Any:
 
 def _json(written: Any, schema: Mapping[str, Any], is_wrapped: bool, fits: Fits | None) -> AnswerValue:
     """The JSON value of an answer, repaired against the schema."""
-    from toolcrib.json_text.lenient_grammar import Unreadable
-    from toolcrib.json_text.lenient_reader import read_json
     from toolcrib.repair import Unrepairable, repair
 
     if isinstance(written, str) and not written.strip():
@@ -99,30 +123,42 @@ def _json(written: Any, schema: Mapping[str, Any], is_wrapped: bool, fits: Fits 
     if not is_wrapped and not needs_wrapper(schema):
         done = repair(written, schema, accepts=fits)
         if isinstance(done, Unrepairable):
-            raise Unusable(done.reason)
+            raise Unusable(_about_answer(done.reason))
         return AnswerValue(done.value, done.edits)
+    value, edits = _read(written)
+    if isinstance(value, dict) and FIELD in value and (is_wrapped or not (fits and fits(value))):
+        value = value[FIELD]
     # A value of another root is repaired as a field of an object, which every repair can be said of.
     around = wrapped(schema) if needs_wrapper(schema) else {"type": "object", "properties": {FIELD: schema}}
-    edits: tuple[Edit, ...] = ()
-    given = written
-    if not is_wrapped:
-        try:
-            reading = read_json(written) if isinstance(written, str) else None
-        except Unreadable as problem:
-            raise Unusable(str(problem)) from None
-        given = {FIELD: written if reading is None else reading.value}
-        if reading is not None:
-            edits = tuple(Edit("", fix.kind, fix.before, fix.after) for fix in reading.fixes)
 
-    def accepts(value: Any) -> bool:
-        return fits is not None and isinstance(value, dict) and fits(value.get(FIELD))
+    def accepts(given: Any) -> bool:
+        return fits is not None and isinstance(given, dict) and fits(given.get(FIELD))
 
-    done = repair(given, around, accepts=accepts)
+    done = repair({FIELD: value}, around, accepts=accepts)
     if isinstance(done, Unrepairable):
-        raise Unusable(done.reason)
-    if not isinstance(done.value, dict) or FIELD not in done.value:
-        raise Unusable(f"Expected an object with the field `{FIELD}`.")
-    return AnswerValue(done.value[FIELD], (*edits, *done.edits))
+        raise Unusable(_about_answer(done.reason))
+    return AnswerValue(done.value.get(FIELD), (*edits, *done.edits))
+
+
+def _read(written: Any) -> tuple[Any, tuple[Edit, ...]]:
+    """The one JSON value in a text, and what reading it took; a value that a provider parsed as it is."""
+    from toolcrib.json_text.lenient_grammar import Unreadable
+    from toolcrib.json_text.lenient_reader import read_json
+
+    if not isinstance(written, str):
+        return written, ()
+    try:
+        reading = read_json(written)
+    except Unreadable as problem:
+        raise Unusable(_about_answer(str(problem))) from None
+    return reading.value, tuple(Edit("", fix.kind, fix.before, fix.after) for fix in reading.fixes)
+
+
+def _about_answer(reason: str) -> str:
+    """A sentence about the arguments of a call, as one about an answer."""
+    for words, others in WORDS:
+        reason = reason.replace(words, others)
+    return reason
 
 
 def _choice(text: str, constraint: Choice, *, begun: bool) -> AnswerValue:

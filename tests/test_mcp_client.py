@@ -337,6 +337,27 @@ async def test_a_changed_list_is_listed_again(protocol: str) -> None:
         assert server.seen.count("tools/list") == 2
 
 
+@each("protocol", [LEGACY, MODERN])
+async def test_a_server_without_tools_is_no_broken_one(protocol: str) -> None:
+    gone = Refusal(-32601, "Method not found")
+    server = RawServer({"tools/list": gone}, protocol=protocol, capabilities={"resources": {}})
+    tools = McpToolset(in_process={"s": server})
+    async with tools:
+        [status] = await tools.ready(10)
+        assert (status.state, status.tools, status.problem) == (ServerState.STARTED, 0, "")
+
+
+async def test_a_list_that_cannot_be_read_leaves_what_was_known() -> None:
+    server = RawServer(tools=(tool("t"),))
+    tools = McpToolset(in_process={"s": server})
+    async with tools:
+        await tools.ready(10)
+        server.tools = "nonsense"
+        await tools.server("s").refresh()
+        assert await tools.names() == ["s__t"]
+        assert "has no list of tools" in tools.servers()[0].warnings[0]
+
+
 # -- what a sloppy server says
 
 

@@ -271,12 +271,18 @@ class ServerHandle:
 
     async def _list(self, connection: Connection) -> None:
         """List the tools, and keep the list."""
-        if "tools" not in connection.info.get("capabilities", {}) and connection.modern:
-            listed: list[Any] = []
-            first: Mapping[str, Any] = {}
-            problems: list[str] = []
-        else:
+        from mcp import MCPError
+        from mcp_types import METHOD_NOT_FOUND
+
+        try:
             listed, first, problems = await read_list(connection, "tools/list", "tools")
+        except MCPError as problem:
+            if problem.code != METHOD_NOT_FOUND or "tools" in connection.info.get("capabilities", {}):
+                raise
+            listed, first, problems = [], {}, []  # it has none, and says so
+        if problems and not listed and self._manifest is not None:
+            self.warn(problems[0])
+            return  # what was known is better
         tools, odd = read_definitions(self.config.name, listed)
         if connection.modern:
             tools, more = _with_valid_headers(tools)
@@ -310,8 +316,10 @@ class ServerHandle:
 
     async def _relist(self, connection: Connection) -> None:
         """List the tools again, because the server says that they have changed; not more often than each second."""
-        await asyncio.sleep(RELIST)
-        self._relisting = False
+        try:
+            await asyncio.sleep(RELIST)
+        finally:
+            self._relisting = False
         await self._list(connection)
 
     async def _listen(self, connection: Connection) -> None:

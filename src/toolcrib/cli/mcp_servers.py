@@ -297,7 +297,8 @@ def server_to_log_in_to(
         given = Expansion(secrets=stored_secrets(), workspace=workspace)(server)
         settings = settings_of(given)
     except ValueError as problem:
-        raise Problem(f"{name}: {problem}") from problem
+        words = str(problem).removeprefix(f"MCP server {name!r}: ")
+        raise Problem(f"{name}: {words}") from problem
     if settings is not None:
         # Which tools a server lists may depend on who is logged in.
         ManifestCache(default_cache()).forget(name, server.config_hash())

@@ -116,7 +116,8 @@ async def _logins(servers: Iterable[McpServer], workspace: str | Path) -> dict[s
             given = expansion(server)  # a login belongs to an address, not to how that is written
             state = await login_state(given, store, settings_of(given))
         except (OAuthError, ValueError) as problem:
-            words[server.name] = f"its login cannot be used: {problem}"
+            reason = str(problem).removeprefix(f"MCP server {server.name!r}: ")
+            words[server.name] = f"its login cannot be used: {reason}"
             continue
         if state.state == "needs_login":
             words[server.name] = f"you must log in: toolcrib mcp login {server.name}"

@@ -17,6 +17,7 @@ pytest.importorskip("mcp")
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context as ServerContext
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,7 +25,8 @@ from starlette.routing import Route
 
 from tests.cases import each
 from tests.mcp_servers.authorisation_server import serving
-from toolcrib import Context, ErrorCode, Toolbox
+from toolcrib import Answer, Context, ErrorCode, Question, Toolbox, Verdict
+from toolcrib.events import Event, Notice, StatusChanged
 from toolcrib.mcp import McpServer, McpToolset
 from toolcrib.mcp.client import identity as identity_module
 
@@ -45,8 +47,12 @@ async def bearer_of_a_service(ctx: Context[User]) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {ctx.deps.token}"}
 
 
-def modern(requests: Counter[str]) -> Any:
-    """A stateless server of the SDK; it also hands out a cookie, and says which one it was sent."""
+class Confirmation(BaseModel):
+    sure: bool = True
+
+
+def modern(requests: Counter[str], *, older: bool = False) -> Any:
+    """A server of the SDK, stateless unless it is `older`; it hands out a cookie, and says which one it was sent."""
     server = MCPServer("who")
 
     @server.tool()
@@ -56,6 +62,17 @@ def modern(requests: Counter[str]) -> Any:
         headers = ctx.headers or {}
         return f"{headers['authorization']} {headers.get('cookie')}"
 
+    @server.tool()
+    async def confirm(ctx: ServerContext) -> str:
+        """Ask the caller whether to go on, and log who that is."""
+        who = (ctx.headers or {})["authorization"]
+        await asyncio.sleep(0.05)  # until the calls of all others run, too
+        await ctx.info(f"asking {who}")
+        if not older:
+            return f"{who}: accept"
+        answer = await ctx.elicit(f"Go on as {who}?", Confirmation)
+        return f"{who}: {answer.action}"
+
     app = server.streamable_http_app()
 
     async def counting(scope: Any, receive: Any, send: Any) -> None:
@@ -64,10 +81,12 @@ def modern(requests: Counter[str]) -> Any:
                 message["headers"] = [*message["headers"], (b"set-cookie", b"session=of-somebody; Path=/")]
             await send(message)
 
+        method = ""
         if scope["type"] == "http":
-            given = dict(scope["headers"])
-            requests[given.get(b"mcp-method", b"").decode()] += 1
-        await app(scope, receive, sending)
+            method = dict(scope["headers"]).get(b"mcp-method", b"").decode()
+            requests[method] += 1
+        refused = older and method == "server/discover"
+        await (Response(status_code=404) if refused else app)(scope, receive, sending)
 
     return counting
 
@@ -148,6 +167,7 @@ async def calls_of_all(tools: McpToolset, each_user: int) -> list[tuple[str, str
         return await asyncio.gather(*(one(user) for user in order))
 
 
+@pytest.mark.promise("mcp-login.md", "nothing of one user reaches another")
 @each("identify, each_user", [(bearer, 25), (bearer_of_a_service, 1)])
 async def test_a_stateless_server_serves_all_users_on_one_connection(identify: Any, each_user: int) -> None:
     requests: Counter[str] = Counter()
@@ -163,6 +183,7 @@ async def test_a_stateless_server_serves_all_users_on_one_connection(identify: A
     )
 
 
+@pytest.mark.promise("mcp-login.md", "each user has a connection of their own there")
 @pytest.mark.parametrize("limit", [32, 3])
 async def test_a_stateful_server_has_a_session_for_each_user(
     monkeypatch: pytest.MonkeyPatch, limit: int
@@ -204,6 +225,42 @@ async def test_a_session_that_the_server_forgot_is_begun_anew_for_its_user(tmp_p
     assert Counter(older.owners.values()) == {"a": 1, "b": 1}
 
 
+@pytest.mark.promise("mcp-login.md", "no token, session, cookie, question or log message")
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+@pytest.mark.parametrize("older", [False, True])
+async def test_questions_and_log_messages_reach_the_user_whose_call_it_is(older: bool) -> None:
+    """Each user has a toolbox of their own, as in a web application; the servers behind them are the same."""
+    told: dict[str, list[str]] = {user: [] for user in USERS}
+
+    async def one(user: str, tools: McpToolset) -> str:
+        async def approve(question: Question) -> Answer:
+            told[user].append(question.action)
+            return Answer(Verdict.YES, values={"sure": True})
+
+        def watch(event: Event) -> None:
+            if isinstance(event, StatusChanged | Notice):
+                told[user].append(f"{event}")
+
+        async with Toolbox([tools], approver=approve, autonomy="full") as box:
+            watching = box.subscribe(watch)
+            results = [await box.call("who__confirm", {}, deps=User(f"token-of-{user}.")) for _ in range(2)]
+            watching.flush(1.0)
+        return "\n".join(result.text for result in results)
+
+    async with toolset(lambda url: modern(Counter(), older=older)) as tools:
+        texts = await asyncio.gather(*(one(user, tools) for user in USERS))
+        [server] = tools.servers()
+    assert server.protocol == ("2025-11-25" if older else "2026-07-28")
+    for user, text in zip(USERS, texts, strict=True):
+        assert text.count(f"Bearer token-of-{user}.: accept") == 2, text
+        if older:
+            assert any(f"Go on as Bearer token-of-{user}.?" in words for words in told[user])
+            assert any(f"asking Bearer token-of-{user}." in words for words in told[user])
+        others = [f"token-of-{other}." for other in USERS if other != user]
+        assert not [words for words in told[user] if any(other in words for other in others)]
+
+
+@pytest.mark.promise("mcp-login.md", "A call for which `identity` gives nothing is not made.")
 async def test_a_call_of_nobody_is_not_made() -> None:
     requests: Counter[str] = Counter()
     async with (

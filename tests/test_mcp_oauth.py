@@ -106,6 +106,7 @@ async def call(client: httpx2.AsyncClient, method: str = "tools/list") -> Any:
     return answer["result"] if "result" in answer else answer["error"]["message"]
 
 
+@pytest.mark.promise("mcp-login.md", "it knows when the token ends, and renews it ahead of that")
 async def test_a_login_outlasts_its_process_and_its_tokens(world: World) -> None:
     assert await world.state() == "none"
     await world.log_in()
@@ -123,6 +124,7 @@ async def test_a_login_outlasts_its_process_and_its_tokens(world: World) -> None
     assert (asked["resource"], asked["code_challenge_method"]) == (URL, "S256")
 
 
+@pytest.mark.promise("mcp-login.md", "one of them fetches it, the others take it over")
 async def test_hundred_tasks_and_two_processes_spend_a_refresh_token_once(world: World) -> None:
     await world.log_in()
     async with world.client() as one, world.client() as other:
@@ -153,6 +155,7 @@ async def test_calls_run_side_by_side(world: World) -> None:
         await asyncio.gather(call(client), call(client))
 
 
+@pytest.mark.promise("mcp-login.md", "nothing is tried again and again, and other calls go on")
 async def test_a_revoked_login_needs_a_person_and_nothing_is_tried_again(world: World) -> None:
     await world.log_in()
     world.issuer.revoke_all()
@@ -176,6 +179,7 @@ async def test_a_token_that_came_from_elsewhere_is_noticed(world: World) -> None
         assert await call(client) == {"client": "client-1"}
 
 
+@pytest.mark.promise("mcp-login.md", "the old token is used until its end; the login is kept")
 async def test_an_issuer_that_is_down_ends_no_login(world: World) -> None:
     await world.log_in()
     world.issuer.answers["token"] = [
@@ -194,6 +198,7 @@ async def test_an_issuer_that_is_down_ends_no_login(world: World) -> None:
         assert await call(client) == {"client": "client-1"}
 
 
+@pytest.mark.promise("mcp-login.md", "both are stored before they are used")
 async def test_a_new_refresh_token_is_stored_before_its_access_token_is_used(world: World) -> None:
     await world.log_in()
     world.now += 4000
@@ -230,6 +235,9 @@ async def test_a_refreshed_login_that_cannot_be_stored_lasts_as_long_as_its_proc
         assert await call(client) == {"client": "client-1"}, "it is stored as soon as that is possible"
 
 
+@pytest.mark.promise(
+    "mcp-login.md", "that call fails and says so; the next `login` asks for these rights, too"
+)
 async def test_more_scopes_are_asked_for_once(world: World) -> None:
     world.resource.proposes = "read"
     world.resource.needs = {"tools/call": "write"}
@@ -247,6 +255,7 @@ async def test_more_scopes_are_asked_for_once(world: World) -> None:
         assert await call(client, "tools/call") == {"client": "client-1"}
 
 
+@pytest.mark.promise("mcp-login.md", "a login that fails is not asked for again")
 async def test_within_a_program_a_person_is_asked_once(world: World) -> None:
     world.resource.proposes = "read"
     world.resource.needs = {"tools/call": "write"}
@@ -468,6 +477,7 @@ async def test_a_stolen_token_is_of_no_use_where_it_is_bound_to_a_key(world: Wor
     assert all(one.jkt for one in world.issuer.access.values())
 
 
+@pytest.mark.promise("mcp-login.md", "Afterwards they are sent to no other.")
 async def test_credentials_of_a_program_go_to_one_issuer_only(world: World) -> None:
     """A server that names another authorization server, later or at once, does not get the secret sent there."""
     evil = AuthorisationServer("https://evil.test", clock=lambda: world.now)
@@ -530,6 +540,7 @@ async def test_a_server_of_the_first_revision_is_its_own_issuer(world: World) ->
     assert "scope=" not in world.person.logins[0]
 
 
+@pytest.mark.promise("mcp-login.md", "A token is sent to its own server only")
 async def test_a_token_is_shown_to_its_server_alone_and_never_replaces_that_of_a_call(world: World) -> None:
     await world.log_in()
     other = ProtectedServer("https://other.test/mcp", world.issuer)
@@ -592,6 +603,7 @@ GUARDED: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.promise("mcp-login.md", "a server cannot send requests into your network")
 @each("url, issuer, words", list(GUARDED.values()), ids=list(GUARDED))
 async def test_a_server_cannot_send_us_into_our_own_network(
     monkeypatch: pytest.MonkeyPatch, url: str, issuer: str, words: str

@@ -15,7 +15,7 @@ from toolcrib.agent import NotFinished, OutputType, Reason
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec, OpenAIResponsesCodec
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.text import TextCodec
-from toolcrib.guided import Choice, JsonSchema, Regex
+from toolcrib.guided import Choice, Grammar, JsonSchema, Regex
 from toolcrib.messages import Request, Usage
 from toolcrib.models import AnthropicMessages, Scripted
 
@@ -393,7 +393,19 @@ def test_constraints_are_outputs() -> None:
     plate = OutputType(Regex("[A-Z]{2}-[0-9]{3}"))
     outcome = run(Scripted([answer(result="AB-12"), answer(result="AB-123")]), plate)
     assert (outcome.output, outcome.attempts) == ("AB-123", 2)
+    assert "pattern" in plate.check().schema["properties"]["result"]
     assert run(Scripted([answer(a=[1])]), JsonSchema({"type": "object"})).output == {"a": [1]}
+    pair = OutputType(Grammar('root ::= "(" root ")" | "x"'))
+    outcome = run(Scripted([answer(result="((x)"), answer(result="(x)")]), pair)
+    assert (outcome.output, outcome.attempts) == ("(x)", 2)
+    assert "root ::=" in pair.check().schema["properties"]["result"]["description"]
+    openai = run(Native(['{"result": "(x)"}'], OpenAIChatCodec("openai"), "openai.chat"), pair)
+    assert (openai.output, openai.guarantee) == (
+        "(x)",
+        "prompted",
+    )  # the schema says no more than that it is a text
+    vllm = run(Native(["(x)"], OpenAIChatCodec("vllm"), "vllm"), pair)
+    assert (vllm.output, vllm.guarantee, vllm.rung) == ("(x)", "enforced", "native")
 
 
 def test_extras_of_a_model_do_not_undo_the_schema() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
@@ -105,6 +105,8 @@ def steps_for(shape: OutputShape, target: str, has_tools: bool) -> tuple[LadderS
     called = _called(shape, target)
     steps = [*called, asked] if shape.needs_call else [*found[:1], *called, asked, *found[1:]]
     steps = [step for step in steps if step is not None]
+    if shape.is_grammar:  # a schema only says that it is a text
+        steps = [step if step.is_plain else replace(step, guarantee="prompted") for step in steps]
     rung = shape.output.rung
     if rung is None:
         return tuple(steps)

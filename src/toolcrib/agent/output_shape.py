@@ -121,6 +121,11 @@ class OutputShape:
         return (described,) if self._text is None or self._tagged else (self._text, described)
 
     @property
+    def is_grammar(self) -> bool:
+        """Whether no JSON Schema says what the answer is, so that a server that holds to the schema promises less."""
+        return type(self._text).__name__ == "Grammar"
+
+    @property
     def needs_call(self) -> bool:
         """Whether it can only be answered by a call: where functions of the user need a call to run in."""
         return bool(self._functions) or any(validator.wants_context for validator in self._validators)
@@ -174,7 +179,7 @@ class OutputShape:
             return self._schema(given.schema)
         if name in ("Regex", "Grammar"):
             self._text = given
-            return str
+            return _text_type(name, given)
         raise ToolDefinitionError(f"a {name} says how an answer is written, not what it is")
 
     def _schema(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -338,6 +343,18 @@ def _is_object(kind: Any) -> bool:
     if hasattr(origin, "model_fields"):
         return not getattr(origin, "__pydantic_root_model__", False)
     return dataclasses.is_dataclass(origin) or hasattr(origin, "__total__")
+
+
+def _text_type(name: str, given: Any) -> Any:
+    """A text that a model is told the rule of: as a pattern of its schema, or a grammar in words."""
+    from pydantic import Field
+
+    if name == "Regex":
+        from toolcrib.guided.regex_tree import regex_text, regex_tree
+
+        return typing.Annotated[str, Field(pattern=f"^({regex_text(regex_tree(given.pattern))})$")]
+    told = f"A text of this grammar, and nothing else:\n{given.text}"
+    return typing.Annotated[str, Field(description=told)]
 
 
 def _mentions_quotes(kinds: tuple[Any, ...]) -> bool:

@@ -64,6 +64,13 @@ def shop() -> MCPServer[Any]:
         return "done"
 
     @server.tool()
+    async def talk(ctx: ServerContext) -> str:
+        """Log."""
+        await ctx.log("info", "looking\x1b[2J")
+        await ctx.log("error", "the disk is full")
+        return "talked"
+
+    @server.tool()
     def where(roots: Annotated[types.ListRootsResult, Resolve(lambda: ListRoots())]) -> str:
         """Say where."""
         return " ".join(str(root.uri).rpartition("/")[2] for root in roots.roots)
@@ -134,6 +141,17 @@ async def test_progress_and_logs_are_shown_to_the_person(era: str) -> None:
         (event.progress, event.tip) for event in log.events if isinstance(event, StatusChanged) and event.tip
     ]
     assert told == [(0.25, "step 1"), (0.5, "step 2"), (0.75, "step 3")]
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability")
+@each("era", ERAS)
+async def test_what_a_server_logs_is_shown_and_its_errors_stay(era: str) -> None:
+    log = EventLog()
+    async with calling(shop(), era, log=log) as box:
+        assert (await box.call("srv__talk", {})).text == "talked"
+    assert "looking\\x1b[2J" in [event.tip for event in log.events if isinstance(event, StatusChanged)]
+    notices = [event.message for event in log.events if isinstance(event, Notice)]
+    assert "MCP server 'srv': the disk is full" in notices
 
 
 def raw(answer: Callable[[Any, dict[str, Any]], Any], **handlers: Callable[[Any, Any], Any]) -> Server[Any]:

@@ -55,6 +55,7 @@ WRONG: list[tuple[list[str], str]] = [
 ]
 
 
+@pytest.mark.slow
 @each(("options", "words"), WRONG)
 def test_wrong_options_are_named(options: list[str], words: str, folder: Path) -> None:
     done = toolcrib(folder, "mcp", "serve", "--from", "my_tools", *options, SHORT="short")

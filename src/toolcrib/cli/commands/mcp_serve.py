@@ -122,6 +122,8 @@ def command(
     """
     hide_own_process()  # the keys of providers stand in our environment
     verifier = _verifier(serve)
+    if serve.http is not None:
+        _check_reach(serve, verifier)
     if not tools.workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {tools.workspace}")
     scratch = ScratchFolder()  # for long outputs, which a client may read on; removed with this process
@@ -205,11 +207,6 @@ async def _serve_http(face: McpFace, serve: ServeOptions, verifier: Any, stop: a
 
     host, port = _address(serve.http or "")
     loopback = _is_loopback(host)
-    if verifier is None and not loopback:
-        raise Problem(
-            f"--http {serve.http}: other machines can reach {host}, so clients must prove who they are: "
-            "add --token-env VAR, or --oauth-issuer and --oauth-resource"
-        )
     names: Sequence[str] | None = serve.public_name or ()
     hosts = None if not loopback and not names else ["localhost", "127.0.0.1", "::1", host, *(names or ())]
     oauth = None
@@ -231,6 +228,16 @@ async def _serve_http(face: McpFace, serve: ServeOptions, verifier: Any, stop: a
             )
 
 
+def _check_reach(serve: ServeOptions, verifier: Any) -> None:
+    """Raise Problem for an address at which strangers could call."""
+    host, _ = _address(serve.http or "")
+    if verifier is None and not _is_loopback(host):
+        raise Problem(
+            f"--http {serve.http}: other machines can reach {host}, so clients must prove who they are: "
+            "add --token-env VAR, or --oauth-issuer and --oauth-resource"
+        )
+
+
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -248,6 +255,8 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _is_loopback(host: str) -> bool:
+    if host == "127.0.0.1":
+        return True
     from toolcrib.mcp.server.http import is_loopback
 
     return is_loopback(host)

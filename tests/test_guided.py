@@ -314,6 +314,8 @@ def test_every_rung_of_every_server_ends_at_text(target: str) -> None:
     for constraint in (POINT, MAP, Choice("a", "b"), Regex("a+"), Grammar(TREE)):
         rungs = rungs_of(constraint, target)
         assert rungs[-1].rung == "text" and rungs[-1].fields == {}
+        assert rungs[-1].next_rung() is None
+        assert all(rung.next_rung() is not None for rung in rungs[:-1])
         assert all(low.prompt for low in rungs if low.guarantee in ("prompted", "JSON only") and not low.tool)
 
 

@@ -7,7 +7,7 @@ grammar; a cloud provider is sent a schema of one field. A schema goes down the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -57,8 +57,9 @@ def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowe
 
 def rungs_of(constraint: Any, target: str) -> list[Lowered]:
     """Every rung that a server takes of a constraint, the best first; text is the last."""
-    found = _candidates(_as_constraint(constraint), target_named(target))
-    return [candidate for candidate in found if isinstance(candidate, Lowered)]
+    made = _as_constraint(constraint)
+    found = _candidates(made, target_named(target))
+    return [_first([rung], made, target, ()) for rung in found if isinstance(rung, Lowered)]
 
 
 def _as_constraint(given: Any) -> Any:
@@ -73,8 +74,9 @@ def _as_constraint(given: Any) -> Any:
 
 
 def _first(
-    candidates: list[Lowered | str], constraint: Any, target: str, blockers: tuple[str, ...]
+    candidates: Sequence[Lowered | str], constraint: Any, target: str, blockers: tuple[str, ...]
 ) -> Lowered:
+    """The first candidate that is a rung, with what blocks those before it, and what is below it."""
 
     def below(after: RungName, refused: tuple[str, ...]) -> Lowered | None:
         return _below(constraint, target, after, refused)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
+from toolcrib.mcp.client.reading import read_message
 from toolcrib.visible import on_one_line
 
 __all__ = ["HttpLink", "proxy_for"]
@@ -79,7 +80,8 @@ class HttpLink:
         import httpx2
 
         client = httpx2.AsyncClient(
-            headers={**self.headers, **(headers or {})},
+            # A compressed answer could be a thousand times as long as what was received, and is not taken.
+            headers={"Accept-Encoding": "identity", **self.headers, **(headers or {})},
             auth=self.auth or auth,
             timeout=httpx2.Timeout(CONNECT, read=SILENCE),
             transport=_failures_as_answers()(self, httpx2.AsyncHTTPTransport(proxy=proxy_for(self.url))),
@@ -141,8 +143,12 @@ def _make() -> Any:
             if response.status_code >= 400:
                 return await self._refused(response, in_session="mcp-session-id" in request.headers)
             self._link.failed("")
-            if response.headers.get("content-type", "").lower().startswith("application/json"):
-                response.stream = _bounded(response.stream)
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                await response.aclose()
+                return _in_place(request, "the answer is compressed, which was not asked for")
+            kind = response.headers.get("content-type", "").lower()
+            if response.status_code == 200 and kind.startswith("application/json"):
+                return await self._read(request, response)
             return response
 
         async def aclose(self) -> None:
@@ -154,6 +160,24 @@ def _make() -> Any:
             sent = not isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
             data = {} if sent else {NOT_SENT: True}
             return httpx2.Response(503, json=_error(LOST, words, data))
+
+        async def _read(self, request: Any, response: Any) -> Any:
+            """The same answer, read whole; or an error in its place if it cannot be read."""
+            try:
+                body = b"".join([piece async for piece in _bounded(response.stream)])
+            except httpx2.StreamError as problem:
+                return _in_place(request, str(problem))
+            finally:
+                await response.aclose()
+            read = read_message(body)
+            if read is None:
+                return _in_place(request, "the answer is no message of the protocol")
+            headers = [
+                (name, value)
+                for name, value in response.headers.multi_items()
+                if name.lower() not in ("content-length", "transfer-encoding")
+            ]
+            return httpx2.Response(response.status_code, headers=headers, content=read[1])
 
         async def _refused(self, response: Any, *, in_session: bool) -> Any:
             """The same answer with an error of the protocol as its body, if it has none itself.
@@ -196,8 +220,19 @@ def _is_protocol_error(body: bytes) -> bool:
     return isinstance(error, dict) and isinstance(error.get("code"), int)
 
 
-def _error(code: int, message: str, data: dict[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message, "data": data}}
+def _error(code: int, message: str, data: dict[str, Any], answered: Any = None) -> dict[str, Any]:
+    error = {"code": code, "message": message, "data": data}
+    return {"jsonrpc": "2.0", "id": answered, "error": error}
+
+
+def _in_place(request: Any, words: str) -> Any:
+    """An answer with an error to the request that cannot be answered otherwise."""
+    import httpx2
+
+    answered = None
+    with suppress(ValueError, AttributeError):
+        answered = json.loads(request.content).get("id")
+    return httpx2.Response(200, json=_error(LOST, words, {}, answered))
 
 
 def _bounded(stream: Any, limit: int = MAX_ANSWER, *, raises: bool = True) -> Any:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.mcp.client.errors import LOST
+from toolcrib.mcp.client.reading import read_message
 from toolcrib.visible import on_one_line
 
 __all__ = ["StdioLink"]
@@ -32,10 +33,6 @@ EXIT = 1.0  # seconds that a server has to end by itself when its input is close
 TERMINATE = 1.0  # seconds between SIGTERM and SIGKILL
 SHOWN_LINE = 120  # characters of a stray line in a warning
 ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")')  # in the beginning or at the end of a message
-# An escaped half of a character; what could be taken for one is matched before it.
-HALF = re.compile(
-    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
 AROUND = 512  # bytes in which the id of a message is looked for that is too long to be read
 # What a server gets of our environment, apart from what its configuration says.
 PASSED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ")
@@ -171,16 +168,13 @@ class StdioLink:
     def _message(self, line: bytes) -> Any:
         """The message on a line; None for a line that is none."""
         from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
 
         line = line.strip()
         if not line:
             return None
-        for text in (line, _with_whole_characters(line)):
-            try:
-                return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-            except ValueError:
-                continue
+        read = read_message(line)
+        if read is not None:
+            return SessionMessage(read[0])
         self._stray += 1
         if self._stray == 1:
             shown = on_one_line(line[: SHOWN_LINE * 4].decode("utf-8", "replace"), SHOWN_LINE)
@@ -309,12 +303,6 @@ def _program(name: str, env: Mapping[str, str], cwd: str | None) -> str:
     if found is None:
         raise FileNotFoundError(2, "the program was not found on PATH", name)
     return found
-
-
-def _with_whole_characters(line: bytes) -> bytes:
-    """A line without bytes that are no UTF-8, and without halves of characters, as of a text that was cut in one."""
-    text = line.decode("utf-8", "replace").encode()
-    return HALF.sub(lambda found: rb"\ufffd" if found[1] else found[0], text)
 
 
 def _unreadable(text: bytes, why: str) -> Any:

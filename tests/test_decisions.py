@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from tests.cases import each
 from tests.test_model_http import as_json, serving
+from toolcrib.agent import NotFinished
 from toolcrib.content import Image
 from toolcrib.decisions import (
     ChoiceQuestion,
@@ -28,6 +29,7 @@ from toolcrib.decisions import (
     resolve_decision_model,
 )
 from toolcrib.decisions.wire import FORMATS, read_decisions
+from toolcrib.extraction import choose, classify
 from toolcrib.messages import Message
 from toolcrib.models import ModelError, Scripted
 from toolcrib.models.openai import OpenAIChat
@@ -282,6 +284,37 @@ def test_the_probabilities_of_a_chat_models_tokens_are_not_called_calibrated() -
         assert found.usage.input_tokens == 10
 
     asyncio.run(ask())
+
+
+def test_labels_and_choices_of_an_extraction_are_decided_where_the_model_decides() -> None:
+    async def ask(answer: dict[str, Any]) -> Any:
+        async with serving(as_json({"answers": {"label": {"type": "choice", **answer}}})) as peer:
+            model = DecisionModel("m", base_url=f"http://127.0.0.1:{peer.port}/v1")
+            async with model:
+                found = await classify(model, "You charged me twice.", {"billing": "money", "support": ""})
+                thing = await choose(model, "You charged me twice.", {"billing": 1, "support": 2})
+        assert json.loads(peer.bodies[0])["questions"]["label"]["criteria"] == {
+            "billing": "money",
+            "support": "",
+        }
+        return found, thing
+
+    found, thing = asyncio.run(ask({"choice": "billing", "probabilities": {"billing": 0.8, "support": 0.2}}))
+    assert (found.label, found.probability, found.calibrated, thing) == ("billing", 0.8, True, 1)
+    assert found.outcome.output == "billing"
+    with pytest.raises(NotFinished, match=r"refused: .*cannot be read"):
+        asyncio.run(ask({"choice": "nobody", "probabilities": {}}))
+    with pytest.raises(NotFinished, match="model_error"):
+        asyncio.run(
+            classify(DecisionModel("m", base_url="http://127.0.0.1:1", max_retries=0), "x", ["a", "b"])
+        )
+
+
+def test_a_decision_model_is_no_agents_model() -> None:
+    from toolcrib import Agent
+
+    outcome = Agent(DecisionModel("m"), []).run_sync("Hello")
+    assert outcome.reason == "model_error" and "a decision model writes no text" in outcome.detail
 
 
 def test_a_reviewer_says_yes_from_its_threshold_on() -> None:

@@ -128,6 +128,10 @@ class _DecisionCodec:
         self._format = FORMATS[format]
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
+        if "questions" not in request.extras:
+            raise ModelError(
+                "a decision model writes no text and calls no tools: ask it by `decide` or `classify`"
+            )
         return self._format.body(model, request.extras["context"], request.extras["questions"])
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:

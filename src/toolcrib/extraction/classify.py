@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.output_ladder import steps_for
 from toolcrib.agent.output_type import OutputType
+from toolcrib.extraction.decided import decided_label, decision_model_of
 from toolcrib.extraction.extract import ExtractOptions, extractor, outcome_of, run_sync
 from toolcrib.extraction.probabilities import label_probabilities
 from toolcrib.models.model import Model
 
 if TYPE_CHECKING:
+    from toolcrib.decisions.model import DecisionModel
+    from toolcrib.decisions.questions import DecisionAnswer
     from toolcrib.extraction.sources import Source
 
 __all__ = ["Classification", "choose", "choose_sync", "classify", "classify_sync"]
@@ -33,13 +36,15 @@ class Classification:
     """A label, and how likely each label was, where the model gives log-probabilities of its tokens.
 
     `probabilities` are those of the tokens, not calibrated: a model that is sure may be wrong. They are empty where
-    the server gives none. `missing` is the share that belongs to no label, or could not be assigned to one.
+    the server gives none. `missing` is the share that belongs to no label, or could not be assigned to one. Those of
+    a decision model are calibrated, as its server says.
     """
 
     label: str
     outcome: Outcome[str] = field(repr=False)
     probabilities: Mapping[str, float] = field(default_factory=dict)
     missing: float = 0.0
+    calibrated: bool = False
 
     @property
     def probability(self) -> float | None:
@@ -55,7 +60,8 @@ async def classify(
 ) -> Classification:
     """The label that fits a source best: one of a list, of a mapping to what each means, or of an enum of texts.
 
-    Probabilities are asked for where the model's format has them. Raises NotFinished as `extract` does.
+    Probabilities are asked for where the model's format has them. A decision model (see `toolcrib.decisions`), or its
+    name, answers in one request without options. Raises NotFinished as `extract` does.
 
     >>> import asyncio
     >>> from toolcrib.models import Scripted
@@ -63,6 +69,11 @@ async def classify(
     'spam'
     """
     known = _labels(labels)
+    if (decider := decision_model_of(model)) is not None:
+        answer, decided = await _decided(
+            decider, model, source, known, options.get("instructions") or CLASSIFY
+        )
+        return Classification(decided.text, decided, answer.probabilities, answer.missing, answer.calibrated)
     output = _one_of(list(known))
     options.setdefault("instructions", f"{CLASSIFY}\n{_listed(known)}")
     from toolcrib.models import resolve_model
@@ -121,6 +132,10 @@ async def choose(
     180
     """
     named: dict[str, Any] = dict(things) if isinstance(things, Mapping) else _named(list(things))
+    if (decider := decision_model_of(model)) is not None:
+        words = options.get("instructions") or CHOOSE
+        _, decided = await _decided(decider, model, source, dict.fromkeys(named, ""), words)
+        return named[decided.text]
     options.setdefault("instructions", f"{CHOOSE}\n{_listed(dict.fromkeys(named, ''))}")
     agent = extractor(model, _one_of(list(named)), options)
     try:
@@ -159,6 +174,17 @@ def _written(output: OutputType[str], model: Any) -> OutputType[str]:
     """The output as text where its server would be asked for a call: the tokens of calls have no probabilities."""
     best = steps_for(output.check(), getattr(model, "target", "") or "text", False)[0]
     return OutputType(*output.types, rung="text") if best.by_call else output
+
+
+async def _decided(
+    decider: DecisionModel, model: Any, source: Source, labels: dict[str, str], question: str
+) -> tuple[DecisionAnswer, Outcome[str]]:
+    """The answer of a decision model, which is closed after it if only its name was given."""
+    try:
+        return await decided_label(decider, source, labels, question)
+    finally:
+        if isinstance(model, str):
+            await decider.aclose()
 
 
 async def _outcome(

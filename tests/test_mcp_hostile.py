@@ -212,6 +212,17 @@ def test_a_call_that_hangs_ends_when_its_time_is_up(name: str) -> None:
     run_virtually(work())
 
 
+def test_a_server_that_still_starts_is_left_at_once() -> None:
+    async def work() -> None:
+        tools = McpToolset(in_process={"bad": InMemory(BEHAVIOURS["SlowToStart"]())}, wait=0.1)
+        async with Toolbox([tools], autonomy="full") as box:
+            assert await box.names() == []
+            begun = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - begun < 4
+
+    run_virtually(work())
+
+
 @each("name", ["SlowToStart", "SlowToList"])
 def test_a_server_that_hangs_at_its_start_keeps_nobody_waiting(name: str) -> None:
     async def work() -> None:

@@ -327,6 +327,8 @@ class Connection:
         owner = self._owner
         if owner is None or owner is asyncio.current_task():
             return
+        if not self._opened.done():
+            owner.cancel()  # it waits for the handshake, not for the end
         for _ in range(2):
             done, _pending = await asyncio.wait([owner], timeout=CLOSE)
             if done:

@@ -127,6 +127,16 @@ def test_a_run_is_a_tree_of_spans() -> None:
     assert points["gen_ai.client.token.usage", "chat", "output"] == (1, 7)
 
 
+def test_a_model_of_a_users_own_may_have_a_codec_and_nothing_else() -> None:
+    class Own(Scripted):
+        codec = OpenAIChat("m", api_key="k").codec
+
+    watch = Watch()
+    outcome = Agent(Own(["Done."]), [], **watch.options).run_sync("Go")
+    assert outcome.text == "Done."
+    assert "openai" in str(dict(watch.spans[0].attributes))
+
+
 def test_a_request_says_its_tokens_and_times_and_no_words() -> None:
     watch = Watch()
     run_virtually(Agent(Thinking(), max_tokens=500, temperature=0.5, **watch.options).run("Secret task"))

@@ -198,7 +198,7 @@ def _identity(model: Any) -> dict[str, Any]:
     codec, address = getattr(model, "codec", None), getattr(model, "base_url", "") or ""
     provider, _, name = model.name.partition(":")
     if codec is not None:
-        provider, name = codec.provider.removesuffix("-chat"), model.model
+        provider, name = codec.provider.removesuffix("-chat"), getattr(model, "model", name)
     server = urlsplit(address)
     if (server.hostname or "").endswith(AZURE_HOSTS):
         provider = "azure.ai.openai"

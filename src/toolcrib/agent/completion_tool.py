@@ -34,7 +34,7 @@ class CompletionTool:
         self._answering: set[str] = set()  # runs whose answer a function of the user was called with
 
     def begin(self, run: str, source: Source) -> None:
-        """A run begins: `source` gives all that it was given to read so far, which quotes are checked against."""
+        """Called when a run begins. `source` gives all texts that it has read so far, to check quotes against."""
         self._sources[run] = source
 
     def source_of(self, run: str) -> Source:

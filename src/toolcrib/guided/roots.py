@@ -36,7 +36,7 @@ def unwrapped_path(path: str) -> str:
 
 
 def _moved(node: Any) -> Any:
-    """A node whose references to the root go to the place where the root is now."""
+    """Rewrites a schema's references to its root, so that they lead to the place where the root stands now."""
     if not isinstance(node, Mapping):
         return node
     out = dict(node)

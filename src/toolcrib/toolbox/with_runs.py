@@ -110,7 +110,7 @@ class WithRuns:
         return self._runs.owned.news(run)
 
     async def last_news(self, run: str) -> list[str]:
-        """The same where the model wants to end the run, once that has happened which it should not miss."""
+        """As `news`, when the model wants to end the run: waits for what it should not miss."""
         return await self._runs.owned.last_news(run)
 
     @property

@@ -52,7 +52,7 @@ class Messages:
         return [f"[A message from whoever gave you the task:]\n{text}" for text in words]
 
     async def settle(self) -> None:
-        """A run that would end reads what has come meanwhile; nothing has to be waited for."""
+        """Called when the run would end: it reads what has come meanwhile, and waits for nothing."""
 
     async def aclose(self) -> None:
         """A message that came too late stays unread."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from toolcrib.command.sandbox.process.warm_launcher import start_warm
 
+T = TypeVar("T")
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 STUCK = 5.0  # seconds after which a killed process that does not end is left to the system
 POLL = 0.02
@@ -48,9 +49,14 @@ async def start_process(
     A process that is being started can be neither ended nor waited for, so a cancelled task still starts it, and the
     caller ends it. Raises OSError if it cannot be started.
     """
+    return await start_uncancelled(_start(argv, cwd=cwd, env=env, streams=streams, pass_fds=pass_fds))
+
+
+async def start_uncancelled(start: Coroutine[Any, Any, T]) -> tuple[T, BaseException | None]:
+    """Awaits the start of a process to its end; returns the process, and the task's cancellation if there was one."""
     import asyncio
 
-    starting = asyncio.ensure_future(_start(argv, cwd=cwd, env=env, streams=streams, pass_fds=pass_fds))
+    starting = asyncio.ensure_future(start)
     cancelled: BaseException | None = None
     while not starting.done():
         try:

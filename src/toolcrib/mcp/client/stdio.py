@@ -252,11 +252,10 @@ async def _exited(process: Any) -> None:
 async def _started(
     argv: list[str], env: Mapping[str, str], cwd: str | None, stderr: int
 ) -> tuple[Any, BaseException | None]:
-    """Start a process in a session of its own; give it, and the cancellation that came meanwhile.
+    """Start a process in a session of its own; give it, and the cancellation that came meanwhile."""
+    from toolcrib.command.launch.process_tree import start_uncancelled
 
-    A process that is being started can be neither ended nor waited for, so a cancelled task starts it all the same.
-    """
-    starting = asyncio.ensure_future(
+    return await start_uncancelled(
         asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE,
@@ -267,15 +266,6 @@ async def _started(
             start_new_session=True,
         )
     )
-    cancelled: BaseException | None = None
-    while not starting.done():
-        try:
-            await asyncio.wait([starting])
-        except asyncio.CancelledError as stop:
-            cancelled = stop
-    if cancelled is not None and starting.exception() is not None:
-        raise cancelled
-    return starting.result(), cancelled
 
 
 async def _end(process: Any, tree: Any) -> None:

@@ -71,12 +71,12 @@ def demo(python: str, rest: list[str]) -> None:
 
 
 def pytest(python: str, step: str, rest: list[str]) -> None:
-    """The tests of a step, two at a time for each core because many wait; or those that `rest` names by path."""
+    """The tests of a step, on up to four cores; or those that `rest` names by path."""
     if any(argument.startswith("tests/") for argument in rest):
         run([python, "-m", "pytest", *rest])
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = ["-n", str(min(2 * cores, 8)), "--dist", "worksteal"] if "--pdb" not in rest else []
+    workers = ["-n", str(min(cores, 4)), "--dist", "worksteal"] if cores > 1 and "--pdb" not in rest else []
     run([python, "-m", "pytest", "-m", step, *workers, *rest])
 
 

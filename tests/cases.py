@@ -7,6 +7,7 @@ than what is tested. Where the cases are given as a function, no file is read be
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import traceback
@@ -25,8 +26,13 @@ Ids = Iterable[str] | Callable[[Any], Any] | None
 Failures = list[tuple[str, BaseException]]
 
 
-def each(names: str | tuple[str, ...] | list[str], cases: Cases, ids: Ids = None) -> Callable[[Any], Any]:
-    """Runs a test once per case, as one test of pytest's."""
+def each(
+    names: str | tuple[str, ...] | list[str], cases: Cases, ids: Ids = None, *, at_once: int = 1
+) -> Callable[[Any], Any]:
+    """Runs a test once per case, as one test of pytest's.
+
+    `at_once` cases of an async test run side by side. That is for cases that wait: for a timeout, for a process to end.
+    """
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
 
     def decorate(test: Any) -> Any:
@@ -37,10 +43,22 @@ def each(names: str | tuple[str, ...] | list[str], cases: Cases, ids: Ids = None
         if inspect.iscoroutinefunction(test):
 
             async def run_async(*args: Any, **fixtures: Any) -> None:
-                run = Run()
-                for name, values in run.named(arguments, cases, ids):
-                    with run.case(name, fixtures) as own:
-                        await test(*args, **own, **values)
+                assert at_once == 1 or "monkeypatch" not in fixtures, (
+                    "side by side they would patch each other"
+                )
+                run, free = Run(), asyncio.Semaphore(at_once)
+
+                async def one_case(name: str, values: dict[str, Any]) -> None:
+                    async with free:
+                        with run.case(name, fixtures) as own:
+                            await test(*args, **own, **values)
+
+                named = run.named(arguments, cases, ids)
+                if at_once == 1:
+                    for name, values in named:
+                        await one_case(name, values)
+                else:
+                    await asyncio.gather(*(one_case(name, values) for name, values in named))
                 run.finish()
 
             one: Any = run_async

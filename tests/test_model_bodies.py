@@ -9,6 +9,7 @@ import json
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import product
 from time import process_time
 from typing import Any
 
@@ -154,14 +155,14 @@ async def answer_of(model: Any) -> Response:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_body, "LAST_WORDS", 0.05)
     monkeypatch.setattr(answer_body, "REST_SECONDS", 0.02)
+    monkeypatch.setattr(answer_body, "ERROR_SECONDS", 0.1)
 
 
 every_class = pytest.mark.parametrize("name", CLASSES)
 
 
 @pytest.mark.usefixtures("impatient")
-@each("name", CLASSES)
-@each("then", [stay, hang_up, keep_alive, say_more])
+@each("name, then", [*product(CLASSES, [stay, hang_up, keep_alive, say_more])], at_once=6)
 async def test_an_answer_is_complete_when_its_format_says_so(name: str, then: Script) -> None:
     async with streaming(name, end).serving() as peer:
         expected = await answer_of(made(name, peer.address))
@@ -193,9 +194,7 @@ def whole(name: str, then: Script) -> Peer:
 
 
 @pytest.mark.usefixtures("impatient")
-@each("name", CLASSES)
-@each("then", [stay, hang_up])
-@each("stream", [False, True])
+@each("name, then, stream", [*product(CLASSES, [stay, hang_up], [False, True])], at_once=6)
 async def test_a_whole_object_needs_no_end(name: str, then: Script, stream: bool) -> None:
     async with whole(name, then).serving() as peer, made(name, peer.address) as model, asyncio.timeout(10):
         answer = await (answer_of(model) if stream else model.respond(REQUEST))
@@ -230,13 +229,8 @@ def fixed(data: bytes, status: str, more: str = "", kind: str = WHOLE) -> Peer:
 
 
 @pytest.mark.usefixtures("impatient")
-@each("name", CLASSES)
-@each("pause", [0.0, 0.01])
-@each("kind", [WHOLE, "text/html"])
-async def test_an_error_without_an_end_is_read_up_to_a_limit(
-    monkeypatch: pytest.MonkeyPatch, name: str, pause: float, kind: str
-) -> None:
-    monkeypatch.setattr(answer_body, "ERROR_SECONDS", 0.1)
+@each("name, pause, kind", [*product(CLASSES, [0.0, 0.01], [WHOLE, "text/html"])], at_once=6)
+async def test_an_error_without_an_end_is_read_up_to_a_limit(name: str, pause: float, kind: str) -> None:
     words = f"<html>no {KEY} ".encode() * (1 if pause else 5_000)
     async with flood(words, "503 Busy", kind, pause=pause).serving() as peer:
         error = await failure_of(made(name, peer.address, max_retries=0), stream=bool(pause))
@@ -346,8 +340,7 @@ async def test_what_an_agent_and_a_list_of_models_say_is_short() -> None:
         assert 1_000 < len(outcome.detail) < 5_000
 
 
-@each("name", CLASSES)
-@each("kind", [WHOLE, "stream"])
+@each("name, kind", [*product(CLASSES, [WHOLE, "stream"])], at_once=6)
 async def test_a_body_that_trickles_ends_with_the_budget_of_a_run(name: str, kind: str) -> None:
     piece = b" " if kind == WHOLE else b": still here\n\n"
     async with flood(piece, kind=WHOLE if kind == WHOLE else kind_of(name), pause=0.01).serving() as peer:
@@ -358,8 +351,7 @@ async def test_a_body_that_trickles_ends_with_the_budget_of_a_run(name: str, kin
         assert peer.requests == 1
 
 
-@each("name", CLASSES)
-@each("status", ["400 No", "200 OK"])
+@each("name, status", [*product(CLASSES, ["400 No", "200 OK"])], at_once=6)
 async def test_an_error_moves_no_cursor(name: str, status: str) -> None:
     data = json.dumps(
         {"error": {"message": "no \x1b[2J\x9b\u202e", "type": "invalid_request_error"}}
@@ -369,8 +361,7 @@ async def test_an_error_moves_no_cursor(name: str, status: str) -> None:
     assert error.message.endswith("no \\x1b[2J\\x9b\\u202e")
 
 
-@each("name", ["OpenAIChat", "AnthropicMessages", "Gemini"])
-@each("serve", [streaming, whole])
+@each("name, serve", [*product(["OpenAIChat", "AnthropicMessages", "Gemini"], [streaming, whole])], at_once=6)
 async def test_an_answer_that_came_in_time_is_not_late(
     name: str, serve: Callable[[str, Script], Peer]
 ) -> None:

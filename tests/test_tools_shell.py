@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.growth import growth
 from toolcrib.command.launch.environment import SET_ENV_VARS
 from toolcrib.command.launch.output import BoundedOutput, plain
@@ -175,51 +177,64 @@ async def gone(pid: int) -> bool:
     return False
 
 
+@contextmanager
+def nothing_left_by(ws: Workspace) -> Iterator[None]:
+    """Ends the process of the case, if toolcrib did not."""
+    try:
+        yield
+    finally:
+        path = Path(ws.root.path) / "pid"
+        if path.exists() and path.read_text().strip() and alive(int(path.read_text())):
+            os.kill(int(path.read_text()), 9)
+
+
 @pytest.fixture
-async def clean(ws: Workspace) -> AsyncIterator[None]:
-    yield
-    path = Path(ws.root.path) / "pid"
-    if path.exists() and path.read_text().strip() and alive(int(path.read_text())):
-        os.kill(int(path.read_text()), 9)
+def clean(ws: Workspace) -> Iterator[None]:
+    with nothing_left_by(ws):
+        yield
 
 
 @needs_proc
-@pytest.mark.parametrize("name", SLEEPERS)
-async def test_a_timeout_ends_all_that_was_started(ws: Workspace, name: str, clean: None) -> None:
-    with pytest.raises(ToolError, match="longer than 1 seconds") as refused:
-        await sh(ws, f"echo begun; {SLEEPERS[name]}", timeout=1)
-    assert "begun" in refused.value.message
-    assert await gone(await started(ws))
+@each("name", SLEEPERS, at_once=4)
+async def test_a_timeout_ends_all_that_was_started(tmp_path: Path, name: str) -> None:
+    ws = Workspace(tmp_path)
+    with nothing_left_by(ws):
+        with pytest.raises(ToolError, match="longer than 1 seconds") as refused:
+            await sh(ws, f"echo begun; {SLEEPERS[name]}", timeout=1)
+        assert "begun" in refused.value.message
+        assert await gone(await started(ws))
 
 
 @needs_proc
-@pytest.mark.parametrize("name", SLEEPERS)
-async def test_a_cancel_ends_all_that_was_started(ws: Workspace, name: str, clean: None) -> None:
-    task = asyncio.create_task(sh(ws, SLEEPERS[name]))
-    pid = await started(ws)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await gone(pid)
+@each("name", SLEEPERS, at_once=4)
+async def test_a_cancel_ends_all_that_was_started(tmp_path: Path, name: str) -> None:
+    ws = Workspace(tmp_path)
+    with nothing_left_by(ws):
+        task = asyncio.create_task(sh(ws, SLEEPERS[name]))
+        pid = await started(ws)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await gone(pid)
 
 
 @needs_proc
-@pytest.mark.parametrize("name", SLEEPERS)
-async def test_a_cancel_while_it_starts_ends_all_that_was_started(
-    ws: Workspace, name: str, clean: None
-) -> None:
-    task = asyncio.create_task(sh(ws, SLEEPERS[name]))
-    pid_file = Path(ws.root.path) / "pid"
-    for _ in range(50):
-        await asyncio.sleep(0)
-        time.sleep(0.15)  # noqa: ASYNC251 - the command is ahead of us, who have not heard that it runs
-        if pid_file.exists() and pid_file.read_text().strip():
-            break
-    pid = await started(ws)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await gone(pid)
+@each("name", SLEEPERS)
+async def test_a_cancel_while_it_starts_ends_all_that_was_started(tmp_path: Path, name: str) -> None:
+    ws = Workspace(tmp_path)
+    with nothing_left_by(ws):
+        task = asyncio.create_task(sh(ws, SLEEPERS[name]))
+        pid_file = tmp_path / "pid"
+        for _ in range(200):
+            await asyncio.sleep(0)
+            time.sleep(0.04)  # noqa: ASYNC251 - the command is ahead of us, who have not heard that it runs
+            if pid_file.exists() and pid_file.read_text().strip():
+                break
+        pid = await started(ws)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await gone(pid)
 
 
 @needs_proc

@@ -6,11 +6,13 @@ import asyncio
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Toolbox
 from toolcrib.access import Reach
@@ -545,24 +547,25 @@ async def nothing_left(mark: str) -> bool:
 SLEEPERS = ["sleep 287.31", "sleep 287.31 | cat | cat", "echo $(sleep 287.31)", "(sleep 287.31; ls) | cat", "cd sub && sleep 287.31", "yes | sleep 287.31"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
-@pytest.mark.parametrize("command", SLEEPERS)
-async def test_a_timeout_ends_a_whole_plan(ws: Workspace, name: str, command: str) -> None:
+@each("number, name, command", [(n, *case) for n, case in enumerate(product([*BACKENDS, "wanted none"], SLEEPERS))], at_once=6)  # fmt: skip
+async def test_a_timeout_ends_a_whole_plan(ws: Workspace, number: int, name: str, command: str) -> None:
+    own = f"287.31{number:02}"  # seconds, and what the processes of this case are found by
     with pytest.raises(ToolError, match="longer than 1 seconds"):
-        await sh(ws, sandbox_of(name, ws), f"echo begun; {command}", timeout=1)
-    assert await nothing_left("287.31")
+        await sh(ws, sandbox_of(name, ws), f"echo begun; {command.replace('287.31', own)}", timeout=1)
+    assert await nothing_left(own)
 
 
-@pytest.mark.parametrize("name", [*BACKENDS, "wanted none"])
-@pytest.mark.parametrize("moment", [0.0, 0.01, 0.03, 0.06, 0.3])
-async def test_a_cancel_at_any_moment_leaves_nothing(ws: Workspace, name: str, moment: float) -> None:
-    sandbox = sandbox_of(name, ws)
-    task = asyncio.create_task(sh(ws, sandbox, "sleep 287.32 | sleep 287.32 | (sleep 287.32; ls)"))
+@each("number, name, moment", [(n, *case) for n, case in enumerate(product([*BACKENDS, "wanted none"], [0.0, 0.01, 0.03, 0.06, 0.3]))], at_once=3)  # fmt: skip
+async def test_a_cancel_at_any_moment_leaves_nothing(
+    ws: Workspace, number: int, name: str, moment: float
+) -> None:
+    own = f"287.32{number:02}"
+    task = asyncio.create_task(sh(ws, sandbox_of(name, ws), f"sleep {own} | sleep {own} | (sleep {own}; ls)"))
     await asyncio.sleep(moment)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await nothing_left("287.32")
+    assert await nothing_left(own)
 
 
 async def test_much_output_of_a_plan_keeps_its_beginning_and_its_end(ws: Workspace) -> None:

@@ -298,6 +298,23 @@ async def test_a_slow_or_broken_subscriber_never_delays_or_breaks_a_call(
     assert caplog.text.count("an event subscriber raised") == 1
 
 
+async def test_who_leaves_a_box_finds_every_event_delivered() -> None:
+    seen: list[Event] = []
+
+    def slow(event: Event) -> None:
+        time.sleep(0.01)
+        seen.append(event)
+
+    box, log = make_box(on_event=slow), EventLog()
+    box.sink.add(log)
+    async with box:
+        await box.call("good", {})
+    assert len(seen) == len(log.events) > 0
+    await box.call("good", {})
+    await box.aclose()
+    assert len(seen) == len(log.events)
+
+
 async def test_a_subscriber_that_leaves_is_told_no_more() -> None:
     seen: list[Event] = []
     box = make_box()

@@ -22,7 +22,7 @@ MANY = (
     f"{sys.executable} -c 'import subprocess, time; "
     'held = [subprocess.Popen(["sleep", "2"]) for _ in range(40)]; time.sleep(2)\''
 )
-HOG = f"{sys.executable} -c 'import time; held = bytearray(b\"x\") * (60 << 20); time.sleep(3)'"
+HOG = f"{sys.executable} -c 'import time; held = bytearray(b\"x\") * (60 << 20); time.sleep(1.5)'"
 FLOODS = {
     "processes": (Limits(processes=12), MANY, "the number of processes"),
     "memory": (

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from toolcrib import Context, Effect, Tool, ToolError, tool
 from toolcrib.cli.demo_project import build
 from toolcrib.testing import Replay, Scripted, check_tool
+from toolcrib.testing import tools as checks_of_tools
 from toolcrib.testing.samples import invalid_samples, samples
 from toolcrib.tools import EditFile, GlobFiles, Grep, ListDir, ReadFile, Shell, Workspace, WriteFile
 
@@ -67,7 +68,7 @@ async def deaf(name: str) -> str:
         try:
             await asyncio.sleep(0.02)
         except asyncio.CancelledError:
-            left = 150
+            left = 80
         left -= 1
     return name
 
@@ -75,7 +76,7 @@ async def deaf(name: str) -> str:
 @tool(**READ)
 def busy(name: str) -> str:
     """Work in a thread without ever looking whether it was told to stop."""
-    time.sleep(1.2)
+    time.sleep(0.5)
     return name
 
 
@@ -115,6 +116,12 @@ BAD = [
 ]
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks_of_tools, "GRACE", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("bad", "check", "said"), BAD)
 def test_a_fault_is_found_and_named(bad: Any, check: str, said: str) -> None:
     report = check_tool(bad, count=4)
@@ -143,6 +150,7 @@ def test_what_fails_is_told_in_the_report_alone() -> None:
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_thread_that_does_not_look_is_advised_to() -> None:
     report = check_tool(busy, arguments=[{"name": "x"}], count=1)
     assert report.ok

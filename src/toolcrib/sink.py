@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
 
+FLUSH_SECONDS = 5.0
 DELTAS = (ArgumentsDelta, OutputDelta, TextDelta, ReasoningDelta)  # of which several may be joined
 
 
@@ -246,6 +247,15 @@ class EventSink:
             of_runs.by_run[run] = (*of_runs.by_run.get(run, ()), listener)
             if of_runs not in self.listeners:
                 self.listeners.append(of_runs)
+
+    async def delivered(self) -> None:
+        """Wait until functions that listen were handed all events so far; for one that is slower, `FLUSH_SECONDS`."""
+        slow = [listener for listener in self.listeners if isinstance(listener, CallbackSubscription)]
+        if slow:
+            import asyncio
+
+            for listener in slow:
+                await asyncio.to_thread(listener.flush, FLUSH_SECONDS)
 
     def remove(self, listener: Any) -> None:
         """Close a listener, and hand no more events to it."""

@@ -94,7 +94,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         timeout: Seconds that a call may take whose tool says nothing itself.
         max_output: How much of a text result a model is shown where the tool says nothing itself.
         overflow: A folder below which outputs that are too long are kept whole.
-        on_event: Called with every event, on a thread of its own.
+        on_event: Called with every event, on a thread of its own; the end of `async with box` waits up to 5 s for it.
         around_prepare: Middleware around the preparation of calls.
         around_execute: Middleware around the execution of calls.
         override: A tool may replace another of the same name.
@@ -477,6 +477,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         if self._toolsets.is_last:
             await self._runs.owned.close(self.run)
         await self._toolsets.leave()
+        await self.sink.delivered()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
         """Run async work on the box's portal thread; RuntimeError where a loop is already running."""
@@ -489,6 +490,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             import asyncio
 
             await asyncio.to_thread(self._portal.close)
+        await self.sink.delivered()
 
     def _deps(self, deps: Deps | None) -> Deps | None:
         return deps if deps is not None else self.deps

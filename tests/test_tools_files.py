@@ -15,6 +15,8 @@ from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.result import ToolResult
 from toolcrib.tools import (
+    ApplyPatch,
+    ApplyPatchParams,
     EditFile,
     EditFileParams,
     ListDir,
@@ -125,6 +127,10 @@ def test_pages_of_wide_characters_stay_in_their_limit(ws: Workspace) -> None:
     assert page.count("€") == 16_666 and "column=16667" in page
 
 
+RUSSIAN = "# Проверяет, существует ли файл.\nopen(path)\n"
+JAPANESE = "# ファイルが存在するか確認します。\nopen(path)\n"
+
+
 @pytest.mark.parametrize(
     ("data", "text", "note"),
     [
@@ -133,7 +139,16 @@ def test_pages_of_wide_characters_stay_in_their_limit(ws: Workspace) -> None:
         ("\ufeffhé\n".encode("utf-16-le"), "hé", "UTF-16-LE"),
         ("\ufeffhé\n".encode("utf-16-be"), "hé", "UTF-16-BE"),
         ("\ufeffhé\n".encode("utf-32-le"), "hé", "UTF-32-LE"),
-        (b"caf\xe9\n", "caf\ufffd", "not valid UTF-8"),
+        (b"caf\xe9\n", "café", "WINDOWS-1252, it seems"),
+        (RUSSIAN.encode("koi8-r"), RUSSIAN.rstrip(), "KOI8-R, it seems"),
+        (JAPANESE.encode("cp932"), JAPANESE.rstrip(), "CP932, it seems"),
+        (
+            b"a" * 20_000 + b"\n# M\xfcller\n",
+            "a" * 2_000 + " [... 18,000 more characters]\n# Müller",
+            "WINDOWS-1252",
+        ),
+        ("Größe, Länge\n".encode() + b"\xff\n", "Größe, Länge\n\ufffd", "not valid UTF-8"),
+        (b"\xff\xfe\nplain\n", "\ufffd\ufffd\nplain", "no known encoding"),
         (b"a\r\nb\r\n", "a\nb", ""),
     ],
 )
@@ -251,12 +266,32 @@ def test_exact_edits_keep_line_breaks(ws: Workspace, before: str, old: str, new:
         (b"\xef\xbb\xbfold\r\n", b"\xef\xbb\xbfnew\r\n"),
         ("\ufeffold é\n".encode("utf-16-le"), "\ufeffnew é\n".encode("utf-16-le")),
         (b"caf\xe9 old \xff\n", b"caf\xe9 new \xff\n"),
+        ((RUSSIAN + "old é".replace("é", "е")).encode("koi8-r"), (RUSSIAN + "new е").encode("koi8-r")),
+        ((JAPANESE + "old").encode("cp932"), (JAPANESE + "new").encode("cp932")),
+        (b"\xff\xfe\nold\n", b"\xff\xfe\nnew\n"),
     ],
 )
 def test_edits_keep_encoding_and_bytes_that_are_no_text(ws: Workspace, before: bytes, after: bytes) -> None:
     put(ws, "f", before)
     edit(ws, "old", "new")
     assert get(ws, "f") == after
+
+
+def test_new_text_is_written_in_the_encoding_of_the_file_or_refused(ws: Workspace) -> None:
+    put(ws, "f", "# Größe für Müller\nold\n".encode("latin-1"))
+    assert "line 2" in edit(ws, "old", "naïve “quotes”")
+    assert get(ws, "f") == "# Größe für Müller\nnaïve “quotes”\n".encode("cp1252")
+    with pytest.raises(
+        ToolError, match=r"'→' \(U\+2192\), which cannot be written: f is encoded as WINDOWS-1252"
+    ):
+        edit(ws, "naïve", "→")
+    patch = "*** Begin Patch\n*** Update File: f\n-# Größe für Müller\n+# 大\n*** End Patch"
+    with pytest.raises(ToolError, match="WINDOWS-1252"):
+        ApplyPatch(ws).execute(ApplyPatchParams(patch=patch), Context())
+    assert get(ws, "f") == "# Größe für Müller\nnaïve “quotes”\n".encode("cp1252")
+    put(ws, "f", b"\xff\xfe\nold\n")
+    with pytest.raises(ToolError, match="only ASCII characters"):
+        edit(ws, "old", "é")
 
 
 @pytest.mark.parametrize(
@@ -355,7 +390,7 @@ def test_a_tolerant_match_is_the_same_text_but_for_spaces_and_quotes(
 ) -> None:
     there = [indent + line if line.strip() else line for line in wanted]
     text = "\n".join([*head, *there, *tail])
-    for match in find_tolerant(text, "\n".join(wanted), "new"):
+    for match in find_tolerant(Source(text), "\n".join(wanted), "new"):
         found = text[match.start : match.end].replace("“", '"')
         assert found.split() == "\n".join(wanted).replace("“", '"').split()
 

@@ -32,6 +32,7 @@ from toolcrib.tools import (
     WriteFile,
     WriteFileParams,
 )
+from toolcrib.tools.textfile import detect
 
 CTX: Context[Any] = Context()
 P = TypeVar("P", bound=BaseModel)
@@ -174,5 +175,19 @@ def test_bytes_around_an_edit_stay(
     path = tmp_path_factory.getbasetemp() / f"edited-{os.getpid()}.txt"
     path.write_bytes(mark + head + "<<OLD>>".encode(name) + tail)
     edit = EditFile(Workspace(path.parent))
-    edit.execute(given(EditFileParams, path=path.name, old_string="<<OLD>>", new_string=new), CTX)
-    assert path.read_bytes() == mark + head + new.encode(name) + tail
+    asked = given(EditFileParams, path=path.name, old_string="<<OLD>>", new_string=new)
+    was = path.read_bytes()
+    found = detect(was)
+    assert found is not None
+    if name == "utf-8" and found.name != name:  # text that is not UTF-8 is in another encoding
+        try:
+            put = new.encode(found.name)
+        except UnicodeEncodeError:
+            with pytest.raises(ToolError, match="cannot be written"):
+                edit.execute(asked, CTX)
+            assert path.read_bytes() == was
+            return
+    else:
+        put = new.encode(name)
+    edit.execute(asked, CTX)
+    assert path.read_bytes() == mark + head + put + tail

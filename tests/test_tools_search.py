@@ -298,7 +298,7 @@ FILES: dict[str, str | bytes] = {
 def test_matches_come_below_their_file_with_numbers(tmp_path: Path) -> None:
     ws = make(tmp_path, FILES)
     assert grep(ws, "^import") == (
-        "latin.txt\n  1: import \ufffd\n\nwide.txt\n  1: import é\n\n"
+        "latin.txt\n  1: import é\n\nwide.txt\n  1: import é\n\n"
         "src/a.py\n  1: import os\n\nsrc/b.ts\n  1: import x from 'y'"
     )
     assert grep(ws, r"'y'$", path="src/b.ts") == "src/b.ts\n  1: import x from 'y'"

@@ -25,7 +25,7 @@ from toolcrib.tools.line_address import region_addresses
 from toolcrib.tools.patch_text import FilePatch, patched, read_patch
 from toolcrib.tools.syntax_check import newly_broken
 from toolcrib.tools.text_match import Match, Source
-from toolcrib.tools.textfile import decode, describe, encode, sniff
+from toolcrib.tools.textfile import decode, describe, detect, encode
 
 if TYPE_CHECKING:
     from typing import Any
@@ -169,7 +169,7 @@ class ApplyPatch(
                 return [_Planned(write, "A", shown, "", patch.content, "", _broken(shown, "", patch.content))]
         data = self.backend.read(patch.path, MAX_BYTES, permits)
         version = version_of(data)
-        encoding = sniff(data, len(data))
+        encoding = detect(data)
         if patch.kind == "add":
             before = "" if encoding is None else data.decode("utf-8", "replace")
             write = Write(patch.path, patch.content.encode(), version)
@@ -179,11 +179,11 @@ class ApplyPatch(
             return [_Planned(Delete(patch.path, version), "D", shown, before, "", version)]
         if encoding is None:
             raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
-        before = decode(data, encoding)
+        before = decode(shown, data, encoding)
         source = Source(before)
         matches = patched(shown, source, patch.chunks)
         after = source.replace(matches)
-        new = encode(after, encoding)
+        new = encode(shown, after, encoding)
         said = (
             ""
             if not matches

@@ -10,7 +10,7 @@ from toolcrib.tools.line_address import address_of, parse_address, region_addres
 from toolcrib.tools.nearest_text import SHOWN_CHARS, nearest
 from toolcrib.tools.syntax_check import newly_broken
 from toolcrib.tools.text_match import UNSAFE, Match, Source, find_exact, find_tolerant
-from toolcrib.tools.textfile import decode, describe, encode, sniff
+from toolcrib.tools.textfile import decode, describe, detect, encode
 
 LISTED_MATCHES = 10
 SHOWN_LINES = 6
@@ -62,13 +62,10 @@ def plan_edits(shown: str, data: bytes, edits: Sequence[TextEdit]) -> PlannedFil
 
     Addresses are those of the file as it was before the first edit.
     """
-    encoding = sniff(data, len(data))
+    encoding = detect(data)
     if encoding is None:
         raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
-    try:
-        before = decode(data, encoding)
-    except UnicodeDecodeError:
-        raise ToolError(f"{shown} is not the {encoding.name.upper()} text that it says it is.") from None
+    before = decode(shown, data, encoding)
     planned = PlannedFile(shown, before, before, data)
     moved: list[tuple[int, int]] = []  # where earlier edits were made, and how much longer the text became
     source = first = Source(before)
@@ -98,10 +95,7 @@ def plan_edits(shown: str, data: bytes, edits: Sequence[TextEdit]) -> PlannedFil
         changed = Source(after)
         planned.said.append(_summary(shown, source, changed, found))
         source, planned.after = changed, after
-    try:
-        planned.data = encode(planned.after, encoding)
-    except UnicodeEncodeError:
-        raise ToolError(f"new_string holds characters that cannot be written to {shown}.") from None
+    planned.data = encode(shown, planned.after, encoding)
     planned.problem = newly_broken(shown, planned.before, planned.after) if planned.changes else ""
     return planned
 
@@ -140,7 +134,7 @@ def _matches(edit: TextEdit, source: Source, shown: str, line: int | None) -> li
         raise ToolError("old_string holds nothing but a byte order mark.")
     matches = find_exact(source.text, old, new, overlapping=not edit.replace_all)
     if not matches and not edit.replace_all:
-        matches = find_tolerant(source.text, old, new)
+        matches = find_tolerant(source, old, new)
     if line is not None and matches:
         matches = _beginning_at(matches, line, source, shown)
     if done := _made_already(matches, source, old, new, shown):
@@ -235,7 +229,7 @@ def _not_found(shown: str, source: Source, old: str) -> str:
     if not source.text:
         return f"old_string was not found: {shown} is empty. Use write_file."
     text = f"old_string was not found in {shown}. It must fit exactly, with all spaces and line breaks."
-    places = nearest(source.text, old)
+    places = nearest(source, old)
     for line, there, difference in places:
         text += f"\nNearest, from line {line} ({difference}):\n{_numbered(there[:SHOWN_LINES], line)}"
         if len(there) > SHOWN_LINES:

@@ -23,7 +23,7 @@ from toolcrib.tools.file_walk import FileWalk, is_file, read_or_none
 from toolcrib.tools.line_filter import line_filter
 from toolcrib.tools.regex_search import RegexSearcher, TooSlow, Wanted
 from toolcrib.tools.ripgrep import texts_with_matches
-from toolcrib.tools.textfile import SNIFFED, sniff
+from toolcrib.tools.textfile import SNIFFED, detect
 from toolcrib.tools.workspace_paths import printable_path
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class GrepSearch:
 
     def _has_literal(self, data: bytes) -> bool:
         if not self.filter.folded:
-            return self.literal in data
+            return self.literal in data or not (self.literal.isascii() or _is_utf8(data))
         return not data.isascii() or self.literal in data.lower()
 
     def _text(self, path: str, read: Callable[[], bytes | None]) -> bytes | None:
@@ -211,13 +211,12 @@ class GrepSearch:
             and not data.startswith(WIDE)
         ):
             return None
-        encoding = sniff(data, len(data))
+        encoding = detect(data)
         if encoding is None:
             return None
-        data = data[len(encoding.bom) :]
         if encoding.name == "utf-8" and (data.isascii() or _is_utf8(data)):
-            return data
-        return data.decode(encoding.name, "replace").encode("utf-8", "replace")
+            return data[len(encoding.bom) :]
+        return data[len(encoding.bom) :].decode(encoding.name, "replace").encode("utf-8", "replace")
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from toolcrib.tools.text_match import fold, indent_of
+from toolcrib.tools.text_match import Source, fold, indent_of
 
 LOOKED_AT = 20  # lines of the wanted text that vote for a place, the longest ones
 CANDIDATES = 2
@@ -14,41 +14,38 @@ COMPARED = 50  # lines that share most of these words
 ENOUGH_ALIKE = 0.4  # share of words that two lines have in common
 SHOWN_CHARS = 200
 # What models most often get wrong: case, spacing and quotes.
-IGNORED: dict[int, str | None] = {**dict.fromkeys(map(ord, " \t\r\f\v")), ord('"'): "'"}
+BREAK = ord("\n")
+SPACES, QUOTES = b" \t\r\f\v", bytes.maketrans(b'"', b"'")
 
 
-def nearest(text: str, old: str) -> list[tuple[int, list[str], str]]:
+def nearest(source: Source, old: str) -> list[tuple[int, list[str], str]]:
     """The places most similar to `old`: line number, lines, and the first difference."""
     wanted = old.strip("\n").split("\n")
-    plain = _plain(text)
-    keys: dict[str, int] = {}
+    lower = source.folded.lower()
+    plain = _plain(lower)
+    keys: dict[bytes, int] = {}
     for index, line in enumerate(wanted):
-        if key := _plain(line):
+        if key := _plain(fold(line).lower()):
             keys.setdefault(key, index)
     votes: Counter[int] = Counter()
     for key in sorted(keys, key=len, reverse=True)[:LOOKED_AT]:
         for line_number in _lines_that_are(plain, key):
             votes[line_number - keys[key]] += len(key)
-    starts = [max(0, start) for start, _ in votes.most_common(CANDIDATES)] or _similar(text, wanted)
+    starts = [max(0, start) for start, _ in votes.most_common(CANDIDATES)] or _similar(lower, wanted)
     if not starts:
         return []
-    lines = text.removesuffix("\n").split("\n")
-    return [
-        (start + 1, lines[start : start + len(wanted)], _difference(lines[start:][: len(wanted)], wanted))
-        for start in dict.fromkeys(starts)
-    ]
+    lines = source.text.removesuffix("\n").split("\n", max(starts) + len(wanted))
+    lines = lines[: max(starts) + len(wanted)]
+    places = [(start + 1, lines[start : start + len(wanted)]) for start in dict.fromkeys(starts)]
+    return [(number, there, _difference(there, wanted)) for number, there in places]
 
 
-def _plain(text: str) -> str:
-    plain = fold(text).lower()
-    if plain.isascii():  # where `translate` is fast
-        return plain.translate(IGNORED)
-    for char, other in IGNORED.items():
-        plain = plain.replace(chr(char), other or "")
-    return plain
+def _plain(lower: str) -> bytes:
+    """A folded text in small letters without what models most often get wrong, as bytes: they lose it quickly."""
+    return lower.encode("utf-8", "surrogatepass").translate(QUOTES, SPACES)
 
 
-def _lines_that_are(plain: str, key: str) -> list[int]:
+def _lines_that_are(plain: bytes, key: bytes) -> list[int]:
     """The numbers, from 0, of the lines that are equal to a text; none if there are too many."""
     found: list[int] = []
     number = counted = 0
@@ -56,8 +53,8 @@ def _lines_that_are(plain: str, key: str) -> list[int]:
     at = plain.find(key)
     while at >= 0:
         stop = at + len(key)
-        if (at == 0 or plain[at - 1] == "\n") and (stop == end or plain[stop] == "\n"):
-            number += plain.count("\n", counted, at)
+        if (at == 0 or plain[at - 1] == BREAK) and (stop == end or plain[stop] == BREAK):
+            number += plain.count(b"\n", counted, at)
             counted = at
             found.append(number)
             if len(found) > MAX_HITS:
@@ -66,11 +63,10 @@ def _lines_that_are(plain: str, key: str) -> list[int]:
     return found
 
 
-def _similar(text: str, wanted: list[str]) -> list[int]:
+def _similar(lower: str, wanted: list[str]) -> list[int]:
     """The places whose line shares most words with the most distinctive line of the wanted text."""
     index, line = max(enumerate(wanted), key=lambda pair: len(pair[1].strip()))
-    words = set(_words(line))
-    lower = text.lower()
+    words = set(_words(fold(line)))
     votes: Counter[int] = Counter()  # by where the line starts
     for word in sorted(words, key=len, reverse=True)[:WORDS]:
         hits: set[int] = set()

@@ -162,7 +162,7 @@ def _place(shown: str, source: Source, chunk: Chunk, position: int) -> Match:
             "more lines around the change, or after @@ a line above it that stands there only once."
         )
     text = f"The lines of the patch were not found in {shown}. They must stand there just so."
-    for line, there, difference in nearest(source.text, "\n".join(chunk.old)):
+    for line, there, difference in nearest(source, "\n".join(chunk.old)):
         shown_lines = "\n".join(f"{n:>4}: {one[:SHOWN_CHARS]}" for n, one in enumerate(there[:6], line))
         text += f"\nNearest, from line {line} ({difference.replace('old_string', 'them')}):\n{shown_lines}"
     raise ToolError(f"{text}\nNothing was changed. Read the place again.")
@@ -200,7 +200,7 @@ def _whole_lines(source: Source, chunk: Chunk, added: str, position: int) -> lis
     ]
     return exact or [
         match
-        for match in find_tolerant(text, old, added)
+        for match in find_tolerant(source, old, added)
         if match.start >= position and _is_whole(text, match)
     ]
 

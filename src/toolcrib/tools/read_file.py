@@ -23,7 +23,7 @@ from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
 from toolcrib.tools.line_address import address_of
-from toolcrib.tools.textfile import SNIFFED, Encoding, describe, image_type, sniff
+from toolcrib.tools.textfile import SNIFFED, UNKNOWN, Encoding, describe, detect, image_type
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,6 +36,7 @@ MAX_LINE = 2_000  # characters shown of one line among several
 MAX_BYTES = 50_000  # of one page; a line that is read alone may fill it
 MAX_IMAGE = 3_750_000  # bytes: 5 MB as base64, the smallest limit of the providers
 CHUNK = 65_536
+DETECTED_FROM = 10_000_000  # bytes, as many as a file that can be edited has: its encoding may show late
 MAX_COUNTED = 100_000_000  # bytes after which the lines behind a finished page are not counted any more
 
 
@@ -97,7 +98,9 @@ class ReadFile(
                 return self._show_document(params, document, shown, ctx)
             if kind := image_type(head):
                 return _picture(file, head, kind, shown, status.size)
-            encoding = sniff(head, status.size)
+            file.seek(0)
+            head = file.read(DETECTED_FROM)
+            encoding = detect(head if len(head) == status.size else head[: head.rfind(b"\n") + 1] or head)
             if encoding is None:
                 raise ToolError(
                     f"{shown} is {describe(head)}, {status.size:,} bytes. It cannot be shown as text."
@@ -252,9 +255,17 @@ class _Page:
         if self.cut:
             number, column = self.cut
             notes.append(f"Line {number} goes on: read it with offset={number}, limit=1, column={column}.")
-        if encoding != Encoding():
+        if encoding == UNKNOWN:
+            notes.append(
+                "Some bytes are in no known encoding and are shown as \ufffd; edits elsewhere keep them, and can add "
+                "ASCII characters only."
+            )
+        elif encoding != Encoding():
             mark = " with a byte order mark" if encoding.bom else ""
-            notes.append(f"Encoded as {encoding.name.upper()}{mark}, which edits keep.")
+            name = (
+                f"{encoding.name.upper()}, it seems" if encoding.guessed else f"{encoding.name.upper()}{mark}"
+            )
+            notes.append(f"Encoded as {name}, which edits keep.")
         elif self.replaced:
             notes.append("Some bytes are not valid UTF-8 and are shown as \ufffd; edits elsewhere keep them.")
         text = "\n".join(self.lines)

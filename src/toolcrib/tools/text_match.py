@@ -36,7 +36,7 @@ OTHER_FORMS = (
     (0xFE30, 0xFFF0),
     (0x1D400, 0x1D800),
 )
-PIECE = 4_096  # characters, of which those that are all ASCII are passed over
+ASCII = bytes(range(128))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,24 @@ class Match:
 class Source:
     """A text with `\\n` line breaks only, that remembers where its `\\r` were."""
 
-    __slots__ = ("_all_returns", "_returns", "main_break", "original", "text")
+    __slots__ = ("_all_returns", "_folded", "_returns", "main_break", "original", "text")
 
     def __init__(self, original: str) -> None:
         self.original = original
         self.text = original.replace("\r\n", "\n") if "\r" in original else original
         self._returns: list[int] | None = None
+        self._folded: str | None = None
         removed = len(original) - len(self.text)
         breaks = self.text.count("\n") if removed else 0
         self._all_returns = removed == breaks
         self.main_break = "\r\n" if removed * 2 > breaks else "\n"
+
+    @property
+    def folded(self) -> str:
+        """The text with plain characters in the place of typographic ones."""
+        if self._folded is None:
+            self._folded = fold(self.text)
+        return self._folded
 
     def original_offset(self, offset: int) -> int:
         if len(self.text) == len(self.original):
@@ -100,16 +108,16 @@ def find_exact(text: str, old: str, new: str, *, overlapping: bool = False) -> l
     return found
 
 
-def find_tolerant(text: str, old: str, new: str) -> list[Match]:
+def find_tolerant(source: Source, old: str, new: str) -> list[Match]:
     """Places that differ from `old` only in the accepted ways; see the module's docstring."""
-    folded, wanted = fold(text), fold(old)
+    folded, wanted = source.folded, fold(old)
     found: list[Match] = []
-    if folded is not text or wanted is not old:
+    if folded is not source.text or wanted is not old:
         found = [
             Match(match.start, match.end, new, "quotes, dashes or spaces of another kind")
             for match in find_exact(folded, wanted, new)
         ]
-    return found or _find_lines(text, folded, wanted, new)
+    return found or _find_lines(source.text, folded, wanted, new)
 
 
 def fold(text: str) -> str:
@@ -117,12 +125,9 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     plain = _plain_forms()
-    found: set[str] = set()
-    for start in range(0, len(text), PIECE):
-        piece = text[start : start + PIECE]
-        if not piece.isascii():
-            found.update(piece)
-    for char in found & plain.keys():
+    # Of most texts little is left without the ASCII, which bytes lose quickly.
+    rest = text.encode("utf-8", "ignore").translate(None, ASCII).decode()
+    for char in plain.keys() & set(rest):
         text = text.replace(char, plain[char])
     return text
 

@@ -13,7 +13,7 @@ from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
-from toolcrib.tools.textfile import decode, sniff
+from toolcrib.tools.textfile import decode, detect
 
 if TYPE_CHECKING:
     from typing import Any
@@ -114,10 +114,7 @@ class WriteFile(
         """The old text, for the diff; None if it is not text."""
         try:
             old = self.backend.read(path, MAX_DIFFED, permits)
+            encoding = detect(old)
+            return None if encoding is None else decode(path, old, encoding)
         except ToolError:
-            return None
-        encoding = sniff(old, len(old))
-        try:
-            return None if encoding is None else decode(old, encoding)
-        except UnicodeDecodeError:
             return None

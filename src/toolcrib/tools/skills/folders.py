@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.errors import ToolError
 from toolcrib.tools.skills.manifest import SkillError, SkillText, read_manifest
-from toolcrib.tools.textfile import decode, sniff
+from toolcrib.tools.textfile import decode, detect
 
 if TYPE_CHECKING:
     from toolcrib.tools.workspace import Workspace
@@ -37,10 +37,10 @@ class Skill:
     def read(self, file: str) -> str:
         """The text of a file of the skill. Raises ToolError."""
         data = self.root.read(file, MAX_BYTES)
-        encoding = sniff(data, len(data))
+        encoding = detect(data)
         if encoding is None:
             raise ToolError(f"{file} is not a text file.")
-        return decode(data, encoding)
+        return decode(file, data, encoding)
 
     def files(self) -> list[str]:
         """The other files of the skill, relative to its folder."""

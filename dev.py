@@ -112,11 +112,11 @@ def soak(python: str, rest: list[str]) -> None:
     run([python, "-m", "pytest", "-s", "tests/soak", *rest[1:]])
 
 
-def check(python: str, rest: list[str]) -> None:
+def check(python: str, rest: list[str], *meanwhile: list[str]) -> None:
     run([python, "-m", "ruff", "format", "--check", "."])
     run([python, "-m", "ruff", "check", "."])
     run_together([python, "-m", "mypy"], [python, "-m", "pyright", "--pythonpath", python])
-    run([python, "-m", "mypy", "--config-file", "mypy-windows.ini"])
+    run_together([python, "-m", "mypy", "--config-file", "mypy-windows.ini"], *meanwhile)
 
 
 def conformance(python: str, rest: list[str]) -> None:
@@ -126,7 +126,8 @@ def conformance(python: str, rest: list[str]) -> None:
 def ci(python: str, rest: list[str]) -> None:
     """What is likely to fail and quick to say so comes first. What MCP is tried with is installed meanwhile."""
     installing = subprocess.Popen([python, "-m", "tests.mcp_servers.installs"], cwd=ROOT)
-    check(python, [])
+    # The other core compiles the tests meanwhile, which each process that runs them would do again.
+    check(python, [], [python, "-m", "pytest", "--collect-only", "-qqq"])
     test(python, rest)
     installing.wait()
     conformance(python, [])

@@ -17,6 +17,12 @@ settings.register_profile(FAST, max_examples=40, derandomize=True, deadline=None
 settings.register_profile(NIGHTLY, max_examples=1000, deadline=None, print_blob=True)
 
 
+def is_nightly() -> bool:
+    """Whether there is time to try everything."""
+    profile: Any = settings.default
+    return bool(profile.max_examples > ORDINARY)
+
+
 def examples(ordinary: int, **more: Any) -> settings:
     """Settings for a property that needs `ordinary` examples where Hypothesis tries 100."""
     profile: Any = settings.default

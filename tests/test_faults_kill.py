@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.properties import is_nightly
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Agent, Answer, Toolbox, Verdict
 from toolcrib.agent import TranscriptFile, scan_transcript
@@ -35,9 +36,13 @@ pytestmark = [
         sys.platform != "linux", reason="where the system has no /proc, survivors cannot be found"
     ),
 ]
-ROUNDS = 100
 START = 0.08  # seconds in which a command is certainly started
 GONE_WITHIN = 5.0
+
+
+def rounds() -> int:
+    """How often a process is killed, each time at another moment."""
+    return 100 if is_nightly() else 40
 
 
 def in_fork(work: Callable[[], None]) -> int:
@@ -97,7 +102,7 @@ def test_no_command_survives_the_process_that_was_starting_it(kind: str, tmp_pat
         asyncio.run(running)
 
     begun, ready = os.pipe()
-    for _ in range(ROUNDS):
+    for _ in range(rounds()):
         pid = in_fork(work)
         assert os.read(begun, 1) == b"r"
         killed_after(pid, chance.random() * START)
@@ -156,7 +161,7 @@ def edits_until_killed(place: Path) -> None:
 def test_what_was_written_is_readable_and_true_whenever_the_process_is_killed(tmp_path: Path) -> None:
     chance = random.Random(11)
     unknown_results, whole_edits = 0, []
-    for number in range(ROUNDS // 2):
+    for number in range(rounds() // 2):
         place = tmp_path / str(number)
         (place / "ws").mkdir(parents=True)
         count = place / "ws" / "count"

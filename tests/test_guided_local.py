@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.guided_constraints import BEGIN, CONSTRAINTS, TOOLS
+from tests.properties import is_nightly
 from tests.vocabularies import byte_vocabulary, trained_vocabulary
 from toolcrib.guided import Choice, Regex, ToolCalls, lower
 from toolcrib.guided.local import GuideError, GuideSession, LocalGuide, Vocabulary
@@ -75,8 +76,9 @@ def test_validation_and_the_engine_agree_on_texts_that_are_nearly_right(name: st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONSTRAINTS)
 @pytest.mark.parametrize("vocabulary", [byte_vocabulary, trained_vocabulary])
-def test_a_thousand_of_a_thousand_random_answers_are_valid(name: str, vocabulary: Any) -> None:
-    assert valid(name, vocabulary(), 1_000) == 1_000
+def test_all_of_many_random_answers_are_valid(name: str, vocabulary: Any) -> None:
+    count = 1_000 if is_nightly() else 250
+    assert valid(name, vocabulary(), count) == count
 
 
 def letters(*tokens: bytes) -> Vocabulary:

@@ -243,7 +243,7 @@ def test_a_request_has_one_true_outcome(monkeypatch: pytest.MonkeyPatch) -> None
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, left
 
-    @examples(25)
+    @examples(15)
     @given(st.integers(0, 2**32))
     def tried(seed: int) -> None:
         heard.words.clear()

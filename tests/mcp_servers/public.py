@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,17 +132,19 @@ BROKEN = {
     "sqlite": Public("python-mcp2/mcp-server-sqlite", ("--db-path", "{home}/db.sqlite")),
 }
 PUBLIC = NPM | PYTHON | BROKEN
+# Those that are tried with every change: all that can do something offline, and two that cannot.
+ALWAYS = {name for name, public in PUBLIC.items() if not public.online} | {"github", "notion"}
 
 
-def servers(folder: Path) -> list[McpServer]:
-    """The configurations of all public servers that can run here, each with a folder of its own below `folder`."""
+def servers(folder: Path, names: Container[str] = PUBLIC) -> list[McpServer]:
+    """The configurations of those public servers that can run here, each with a folder of its own below `folder`."""
     bubblewrap = shutil.which("bwrap")
     fenced = ["bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--"]
     if not bubblewrap or subprocess.run([*fenced, "true"], capture_output=True, check=False).returncode:
         fenced = []
     found = []
     for name, public in PUBLIC.items():
-        if public.online and not fenced:
+        if name not in names or (public.online and not fenced):
             continue
         home = folder / name
         home.mkdir(parents=True)

@@ -25,7 +25,7 @@ from toolcrib.toolbox import threads
 
 pytestmark = pytest.mark.slow
 
-SECONDS = float(os.environ.get("SOAK_SECONDS", "24"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "14"))
 ROUNDS = 8
 WARM_UP = 2  # rounds that do not count: caches fill, and threads are started
 RESIDENT, BLOCKS = 5.0, 20.0  # by which 1,000 calls may grow: KiB of the process, objects of the interpreter

@@ -436,18 +436,18 @@ def test_a_listing_is_sorted_indented_and_paged(ws: Workspace) -> None:
     def as_tuple(**named: Any) -> str:
         return tool.execute(ListDirParams(**named), Context())
 
-    assert as_tuple().splitlines() == [".git/", ".hidden", "a/", "b.txt", "node_modules/"]
+    assert as_tuple().splitlines() == [".git/", ".hidden  0 B", "a/", "b.txt  0 B", "node_modules/"]
     assert as_tuple(depth=3).splitlines() == [
         ".git/ (not listed)",
-        ".hidden",
+        ".hidden  0 B",
         "a/",
         "  deep/",
-        "    x",
-        "  y",
-        "b.txt",
+        "    x  0 B",
+        "  y  0 B",
+        "b.txt  0 B",
         "node_modules/ (not listed)",
     ]
-    assert as_tuple(limit=2) == ".git/\n.hidden\n\n[Entries 1-2 of 5. Use offset=3 to read on.]"
+    assert as_tuple(limit=2) == ".git/\n.hidden  0 B\n\n[Entries 1-2 of 5. Use offset=3 to read on.]"
     assert as_tuple(offset=5) == "node_modules/"
     assert as_tuple(path="node_modules") == "pkg/"
     with pytest.raises(ToolError, match="has 5 entries"):
@@ -457,11 +457,22 @@ def test_a_listing_is_sorted_indented_and_paged(ws: Workspace) -> None:
     with pytest.raises(ToolError, match="Did you mean a"):
         as_tuple(path="A")
     put(ws, "empty/x", "")
+    with pytest.raises(ToolError, match=r"has 1 entry\."):
+        as_tuple(path="empty", offset=2)
     (Path(ws.root.path) / "empty/x").unlink()
     assert as_tuple(path="empty") == "[empty is empty.]"
+    for name, size in (("a", 999), ("b", 1_000), ("c", 12_345), ("d", 999_949), ("e", 1_000_000)):
+        put(ws, f"sizes/{name}", b"x" * size)
+    assert as_tuple(path="sizes").splitlines() == [
+        "a  999 B",
+        "b  1.0 KB",
+        "c  12.3 KB",
+        "d  999.9 KB",
+        "e  1.0 MB",
+    ]
 
 
 def test_names_stay_on_their_line(ws: Workspace) -> None:
     put(ws, "two\nlines", "")
     put(ws, "é", "")
-    assert ListDir(ws).execute(ListDirParams(), Context()).splitlines() == ["two\\nlines", "é"]
+    assert ListDir(ws).execute(ListDirParams(), Context()).splitlines() == ["two\\nlines  0 B", "é  0 B"]

@@ -136,8 +136,8 @@ class _GlobSearch:
         try:
             for path, entry in self.walk.files():
                 path = f"{self.base}/{path}" if self.base else path
-                if glob.matches(path) and (modified := entry.modified()) is not None:
-                    yield path, modified
+                if glob.matches(path) and (status := entry.status()) is not None:
+                    yield path, status.modified
         except _TooSlow:
             self.stopped = True
         except ToolError:

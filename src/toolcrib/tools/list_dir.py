@@ -47,8 +47,8 @@ class ListDir(
 ):
     """List a folder, hidden files included: one name a line, sorted, what is in a folder indented below it.
 
-    Folders end in "/"; a symlink is shown as "name@ -> target". Links, and folders that tools fill (.git,
-    node_modules, .venv and such), are not entered.
+    Files are shown with their size, folders end in "/", and a symlink is shown as "name@ -> target". Links, and folders
+    that tools fill (.git, node_modules, .venv and such), are not entered.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -68,12 +68,12 @@ class ListDir(
                 lines.append(line)
             if count >= MAX_COUNTED:
                 break
-        ctx.report(tip=f"{shown}, {count} entries")
+        ctx.report(tip=f"{shown}, {_entries(count)}")
         note = withheld_note(listing.withheld)
         if not count:
             return f"[{note}]" if note else f"[{shown} is empty.]"
         if params.offset > count:
-            raise ToolError(f"Offset {params.offset} is past the end: {shown} has {count} entries.")
+            raise ToolError(f"Offset {params.offset} is past the end: {shown} has {_entries(count)}.")
         last = params.offset + len(lines) - 1
         text = "\n".join(lines)
         notes = [note] if note else []
@@ -141,4 +141,22 @@ class _Listing:
 
 
 def _label(entry: DirectoryEntry) -> str:
-    return printable_path(entry.name) + MARKS[entry.kind]
+    label = printable_path(entry.name) + MARKS[entry.kind]
+    status = entry.status() if entry.kind == "file" else None
+    return label if status is None else f"{label}  {_size(status.size)}"
+
+
+def _size(count: int) -> str:
+    """A size in bytes, or as a number with one decimal of KB, MB or GB."""
+    if count < 1_000:
+        return f"{count} B"
+    size = count / 1_000
+    for unit in ("KB", "MB"):
+        if size < 999.95:
+            return f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:,.1f} GB"
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"

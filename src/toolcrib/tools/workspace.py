@@ -262,7 +262,10 @@ class Workspace:
         """The names in a folder, sorted."""
         fd = self.open_folder(path, permits)
         try:
-            return scan(fd)
+            entries = scan(fd)
+            for entry in entries:
+                entry.looked_up = entry.status() if entry.kind == "file" else None
+            return entries
         finally:
             close_handle(fd)
 

@@ -179,9 +179,9 @@ def windows_name_problem(path: str) -> str:
 
 
 def scan(folder: FolderHandle) -> list[DirectoryEntry]:
-    """The names in an open folder, sorted as text. When a file was changed can be asked while the folder is open."""
+    """The names in an open folder, sorted as text. The status of a file can be asked while the folder is open."""
     with scanned(folder) as found:
-        entries = [DirectoryEntry(item.name, kind_of(item), partial(_modified, item)) for item in found]
+        entries = [DirectoryEntry(item.name, kind_of(item), partial(_status, item)) for item in found]
     entries.sort(key=lambda entry: entry.name)
     return entries
 
@@ -210,9 +210,9 @@ def read_in(folder: FolderHandle, name: str, limit: int) -> bytes | None:
     return data
 
 
-def _modified(item: os.DirEntry[str]) -> int | None:
+def _status(item: os.DirEntry[str]) -> FileStatus | None:
     try:
-        return item.stat(follow_symlinks=False).st_mtime_ns
+        return file_status(item.stat(follow_symlinks=False))
     except OSError:  # gone meanwhile
         return None
 

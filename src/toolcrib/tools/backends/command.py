@@ -65,7 +65,7 @@ lead() {
 }
 """
 STATUS = "stat -c '%f %s %Y %d:%i' --"
-LISTED = "-exec stat -c '%f %Y %n//' -- {} +"  # no path of `find` has two slashes
+LISTED = "-exec stat -c '%f %s %Y %n//' -- {} +"  # no path of `find` has two slashes
 
 
 class CommandBackend:
@@ -283,10 +283,11 @@ class CommandBackend:
         text = self.checked(found.shown, self.script(script)).stdout.decode("utf-8", "surrogateescape")
         folders: dict[str, list[DirectoryEntry]] = {found.shown: []}
         for record in text.split("//\n")[:-1]:
-            mode, modified, path = record.split(" ", 2)
+            mode, size, modified, path = record.split(" ", 3)
             parent, name = posixpath.split(path[2:])
             where = found.shown if not parent else parent if found.shown == "." else f"{found.shown}/{parent}"
-            folders.setdefault(where, []).append(DirectoryEntry(name, _kind(mode), int(modified) * 10**9))
+            status = FileStatus(_kind(mode), int(size), int(modified) * 10**9)
+            folders.setdefault(where, []).append(DirectoryEntry(name, status.kind, status))
         for entries in folders.values():
             entries.sort(key=lambda entry: entry.name)
         return folders

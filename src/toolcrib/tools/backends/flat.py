@@ -63,8 +63,8 @@ class FlatBackend(ABC):
         """The file at a path."""
 
     @abstractmethod
-    def below(self, folder: str) -> list[tuple[str, int]]:
-        """The paths of all files below a folder ("." is the root), each with when it was changed."""
+    def below(self, folder: str) -> list[tuple[str, FileStatus]]:
+        """The paths of all files below a folder ("." is the root), each with its status."""
 
     @abstractmethod
     def exclusively(self) -> AbstractContextManager[object]:
@@ -112,7 +112,7 @@ class FlatBackend(ABC):
 
     def open_file(self, path: str, permits: Permits = permit_all) -> tuple[BinaryIO, FileStatus]:
         file = self._file(path, permits)
-        return io.BytesIO(file.data), _status(self.place(path).shown, file)
+        return io.BytesIO(file.data), stored_status(self.place(path).shown, file)
 
     def _file(self, path: str, permits: Permits) -> StoredFile:
         shown = self.place(path).shown
@@ -145,7 +145,7 @@ class FlatBackend(ABC):
         is_folder = file is None and (shown == "." or bool(self.below(shown)))
         if not (file or is_folder) or not permits(Access(Reach.READ, shown, subtree=is_folder)):
             return None
-        return _status(shown, file)
+        return FileStatus("folder", identity=shown) if file is None else stored_status(shown, file)
 
     def entries(self, path: str, permits: Permits = permit_all) -> list[DirectoryEntry]:
         shown = self._folder(path, permits)
@@ -235,19 +235,18 @@ class FlatBackend(ABC):
         return None
 
 
-def _status(shown: str, file: StoredFile | None) -> FileStatus:
-    if file is None:
-        return FileStatus("folder", identity=shown)
-    return FileStatus("file", len(file.data), file.modified, shown)
+def stored_status(path: str, file: StoredFile) -> FileStatus:
+    """The status of a file at a path."""
+    return FileStatus("file", len(file.data), file.modified, path)
 
 
-def _tree(top: str, files: Iterable[tuple[str, int]]) -> dict[str, list[DirectoryEntry]]:
+def _tree(top: str, files: Iterable[tuple[str, FileStatus]]) -> dict[str, list[DirectoryEntry]]:
     """The folders with their entries, sorted by name."""
     folders: dict[str, dict[str, DirectoryEntry]] = {top: {}}
-    for path, modified in files:
+    for path, status in files:
         parent, name = posixpath.split(path)
         parent = parent or "."
-        folders.setdefault(parent, {})[name] = DirectoryEntry(name, "file", modified)
+        folders.setdefault(parent, {})[name] = DirectoryEntry(name, "file", status)
         while parent != top:
             above, name = posixpath.split(parent)
             above = above or "."

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from toolcrib.tools.backends.flat import FlatBackend, StoredFile
+from toolcrib.tools.backends.flat import FlatBackend, StoredFile, stored_status
+from toolcrib.tools.backends.protocol import FileStatus
 
 FORMAT = 1  # of what `saved` gives
 
@@ -56,12 +57,11 @@ class MemoryBackend(FlatBackend):
     def load(self, path: str) -> StoredFile | None:
         return self._files.get(path)
 
-    def below(self, folder: str) -> list[tuple[str, int]]:
-        files = self._files
-        if folder == ".":
-            return [(path, file.modified) for path, file in files.items()]
-        prefix = folder + "/"
-        return [(path, file.modified) for path, file in files.items() if path.startswith(prefix)]
+    def below(self, folder: str) -> list[tuple[str, FileStatus]]:
+        prefix = "" if folder == "." else folder + "/"
+        return [
+            (path, stored_status(path, file)) for path, file in self._files.items() if path.startswith(prefix)
+        ]
 
     def exclusively(self) -> AbstractContextManager[object]:
         return nullcontext()  # `apply` holds the lock

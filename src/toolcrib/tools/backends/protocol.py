@@ -65,17 +65,27 @@ class BackendPath(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """What a path leads to. `identity` tells one file or folder from another that takes its name."""
+
+    kind: Kind
+    size: int = 0
+    modified: int = 0
+    identity: str = ""
+
+
 @dataclass(slots=True)
 class DirectoryEntry:
     """One name in a folder. `kind` "other" is a pipe, device or socket."""
 
     name: str
     kind: Kind
-    changed: Callable[[], int | None] | int | None = field(default=None, compare=False)
+    looked_up: Callable[[], FileStatus | None] | FileStatus | None = field(default=None, compare=False)
 
-    def modified(self) -> int | None:
-        """When a file was last changed, in nanoseconds; None if that is not known. To be asked during the walk."""
-        return self.changed() if callable(self.changed) else self.changed
+    def status(self) -> FileStatus | None:
+        """The status of a file; None if it is not known, or the file is gone. To be asked during a walk."""
+        return self.looked_up() if callable(self.looked_up) else self.looked_up
 
 
 @dataclass(slots=True)
@@ -91,16 +101,6 @@ class Folder:
     entries: list[DirectoryEntry]
     real: str = ""
     read: Callable[[str, int], bytes | None] | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FileStatus:
-    """What a path leads to. `identity` tells one file or folder from another that takes its name."""
-
-    kind: Kind
-    size: int = 0
-    modified: int = 0
-    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 from toolcrib.tools.backends.database import Database
 from toolcrib.tools.backends.flat import FlatBackend, StoredFile
+from toolcrib.tools.backends.protocol import FileStatus
 
 VERSION = 1  # of the tables
 TABLE = (
@@ -37,12 +38,13 @@ class SqliteBackend(FlatBackend):
         rows = self._database.rows("SELECT data, modified FROM files WHERE path = ?", (path,))
         return StoredFile(bytes(rows[0][0]), int(rows[0][1])) if rows else None
 
-    def below(self, folder: str) -> list[tuple[str, int]]:
+    def below(self, folder: str) -> list[tuple[str, FileStatus]]:
         if folder == ".":
             where, values = "", tuple[str, ...]()
         else:
             where, values = " WHERE path >= ? AND path < ?", (folder + "/", folder + "0")  # 0 follows /
-        return self._database.rows(f"SELECT path, modified FROM files{where}", values)
+        rows = self._database.rows(f"SELECT path, length(data), modified FROM files{where}", values)
+        return [(path, FileStatus("file", size, modified, path)) for path, size, modified in rows]
 
     def exclusively(self) -> AbstractContextManager[object]:
         return self._database.transaction()

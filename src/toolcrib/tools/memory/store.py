@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from toolcrib.tools.backends.database import Database
 from toolcrib.tools.backends.flat import FlatBackend, StoredFile
+from toolcrib.tools.backends.protocol import FileStatus
 from toolcrib.tools.memory.words import indexed, query
 
 __all__ = ["USER_FOLDER", "Memory", "MemoryStore"]
@@ -166,13 +167,18 @@ class MemoryStore(FlatBackend):
         )
         return StoredFile(bytes(rows[0][0]), int(rows[0][1])) if rows else None
 
-    def below(self, folder: str) -> list[tuple[str, int]]:
+    def below(self, folder: str) -> list[tuple[str, FileStatus]]:
         prefix = "" if folder == "." else folder + "/"
         rows = self._database.rows(
-            f"SELECT m.project, m.path, m.modified FROM memories m WHERE {MINE}", self._whose(self._clock())
+            f"SELECT m.project, m.path, length(m.data), m.modified FROM memories m WHERE {MINE}",
+            self._whose(self._clock()),
         )
-        shown = [(_shown(project, path), modified) for project, path, modified in rows]
-        return [(path, modified) for path, modified in shown if path.startswith(prefix)]
+        shown = [(_shown(project, path), size, modified) for project, path, size, modified in rows]
+        return [
+            (path, FileStatus("file", size, modified, path))
+            for path, size, modified in shown
+            if path.startswith(prefix)
+        ]
 
     def exclusively(self) -> AbstractContextManager[object]:
         return self._database.transaction(lambda: self._remove("expires <= ?", (self._clock(),)))

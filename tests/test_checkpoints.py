@@ -16,6 +16,7 @@ import pytest
 from tests.cases import each
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
 from toolcrib.checkpoints.checkpoints import LIMITS
+from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and special files of POSIX")
 
@@ -300,6 +301,25 @@ def test_a_new_ignore_file_takes_nothing_from_what_is_covered(tmp_path: Path) ->
     assert kept.covers("a.txt") is None
     kept.undo(1)
     assert state(root) == before
+
+
+def test_empty_folders_of_the_sandbox_are_no_change(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    taken = checkpoints(root)
+    taken.take("before")
+    for path in (".vscode", ".cargo/bin", "a command's/with.txt"):
+        (root / path).mkdir(parents=True)
+    (root / "a command's" / "file").write_text("hidden by its time?")
+    for path in (".vscode", ".cargo/bin", ".cargo", "a command's"):
+        os.utime(root / path, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+    after = taken.take("after")
+    assert after.changed == 3
+    assert {change.path for change in taken.undo().changes} == {
+        "a command's",
+        "a command's/with.txt",
+        "a command's/file",
+    }
+    assert (root / ".vscode").is_dir()
 
 
 def test_what_was_ignored_once_is_not_removed_when_it_is_covered_later(tmp_path: Path) -> None:

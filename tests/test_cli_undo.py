@@ -64,6 +64,13 @@ def test_a_run_is_undone_and_redone(home: Home) -> None:
     assert said.stderr.splitlines()[-1] == "3 files and 1 folder changed; `toolcrib undo` puts them back"
     after = files(home.root)
     preview = home("undo", "--preview", "--diff")
+    data = json.loads(home("undo", "--preview", "--diff", "--json").stdout)
+    changes = {change["path"]: change for change in data["changes"]}
+    assert (data["preview"], data["to"], data["checkpoint"], data["kept"]) == (True, 1, None, {})
+    assert changes["keep.txt"] | {"diff": ""} == {
+        "path": "keep.txt", "what": "made again", "from": None, "to": "file", "diff": ""
+    }  # fmt: skip
+    assert "+keep" in changes["keep.txt"]["diff"] and changes["d"]["from"] == "folder"
     assert files(home.root) == after
     for line in ("put back    a.txt  +1 -1", "-two", "+one", "made again  keep.txt  +1", "removed     d/"):
         assert line in preview.stdout
@@ -75,6 +82,10 @@ def test_a_run_is_undone_and_redone(home: Home) -> None:
     assert home("undo", "--redo").returncode == 0
     assert files(home.root) == after
     listed = home("undo", "--list").stdout
+    data = json.loads(home("undo", "--list", "--json").stdout)
+    assert [(one["label"], one["changed_then"], one["changed_by"]) for one in data][-2:] == [
+        ("turn 2: shell", 3, "run"), ("turn 1: write_file", 1, "run")
+    ]  # fmt: skip
     assert "turn 2: shell: 3 paths changed then" in listed
     number = next(line.split()[0] for line in listed.splitlines() if "turn 2: shell" in line)
     home("undo", "--to", number)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, FileTree, PathEntry, entry_of, kind_of_mode
 from toolcrib.checkpoints.rights import open_up, set_mode
+from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder
 from toolcrib.folder_handles import (
     CLOEXEC,
     DIRECTORY,
@@ -139,6 +141,7 @@ class _Scan:
         self._save = save
         self._trusted = trusted
         self._bytes = 0
+        self._placeholders: list[str] = []  # of the sandbox, if they are empty
 
     def run(self) -> None:
         """Depth first, with an open handle for each folder on the way down."""
@@ -157,6 +160,16 @@ class _Scan:
         finally:
             for folder in path:
                 _leave(folder)
+        if self._placeholders:
+            self._leave_out_placeholders()
+
+    def _leave_out_placeholders(self) -> None:
+        """Empty folders that the sandbox makes for as long as a command runs are no change of it."""
+        inside = Counter(path.rpartition("/")[0] for path in (*self.tree.entries, *self.tree.not_covered))
+        for path in sorted(self._placeholders, reverse=True):
+            if not inside[path]:
+                del self.tree.entries[path]
+                inside[path.rpartition("/")[0]] -= 1
 
     def _enter(self, folder: _Folder, name: str, depth: int) -> _Folder | None:
         path = f"{folder.path}/{name}" if folder.path else name
@@ -236,6 +249,8 @@ class _Scan:
         if kind == FOLDER:
             folder.inner.append(name)
             self.tree.entries[path] = entry_of(status)
+            if has_time_of_placeholder(status):
+                self._placeholders.append(path)
         elif kind == LINK:
             target = link_target(folder.handle, name)
             if target is not None:

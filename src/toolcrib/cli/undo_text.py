@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.cli.wording import counted, local_minute
 from toolcrib.visible import escape_invisible, on_one_line
@@ -44,14 +44,55 @@ def restoration_lines(done: Restoration, checkpoints: Checkpoints, *, diffs: boo
     yield from _reasons("not covered", done.not_covered)
 
 
-def checkpoint_lines(known: list[Checkpoint]) -> Iterator[str]:
-    """The checkpoints that something changed after, newest first: each can be gone back to."""
+def checkpoints_to_go_to(known: list[Checkpoint]) -> Iterator[tuple[Checkpoint, int | None]]:
+    """The checkpoints that something changed after, newest first, each with how many paths; None for the newest."""
     for one, after in reversed(list(zip(known, [*known[1:], None], strict=True))):
-        changed = 0 if after is None else after.changed
-        if changed or after is None:
-            whose = {"run": "", "person": " by somebody else", "undo": " by an undo"}[one.then]
-            what = "the state now" if after is None else f"{counted(changed, 'path')} changed then{whose}"
-            yield f"{one.id:>5}  {local_minute(one.time)}  {on_one_line(one.label, 60)}: {what}"
+        if after is None or after.changed:
+            yield one, None if after is None else after.changed
+
+
+def checkpoint_line(one: Checkpoint, changed: int | None) -> str:
+    """A checkpoint, and what changed after it."""
+    whose = {"run": "", "person": " by somebody else", "undo": " by an undo"}[one.then]
+    what = "the state now" if changed is None else f"{counted(changed, 'path')} changed then{whose}"
+    return f"{one.id:>5}  {local_minute(one.time)}  {on_one_line(one.label, 60)}: {what}"
+
+
+def checkpoint_data(one: Checkpoint, changed: int | None) -> dict[str, Any]:
+    """A checkpoint, and what changed after it, as JSON."""
+    return {
+        "id": one.id,
+        "label": one.label,
+        "time": one.time,
+        "run": one.run or None,
+        "changed_then": changed or 0,
+        "changed_by": one.then,
+    }
+
+
+def restoration_data(
+    done: Restoration, checkpoints: Checkpoints, *, preview: bool, diffs: bool
+) -> dict[str, Any]:
+    """What an undo did or would do, as JSON. Each change has what was there, and what is there then."""
+    changes = [
+        {
+            "path": change.path,
+            "what": change.what,
+            "from": _kind(change.have) or None,
+            "to": _kind(change.want) or None,
+            **({"diff": _diff(change, checkpoints)} if diffs else {}),
+        }
+        for change in done.changes
+    ]
+    return {
+        "preview": preview,
+        "to": done.to.id,
+        "changes": changes,
+        "kept": done.kept,
+        "not_covered": done.not_covered,
+        "aside": done.aside,
+        "checkpoint": None if done.checkpoint is None else done.checkpoint.id,
+    }
 
 
 def ago(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,15 @@ import typer
 from toolcrib.agent import TranscriptFile, scan_transcript
 from toolcrib.checkpoints import CheckpointError
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, say
-from toolcrib.cli.options import WorkspaceFolder
-from toolcrib.cli.undo_text import ago, checkpoint_lines, restoration_lines
+from toolcrib.cli.options import AsJson, WorkspaceFolder
+from toolcrib.cli.undo_text import (
+    ago,
+    checkpoint_data,
+    checkpoint_line,
+    checkpoints_to_go_to,
+    restoration_data,
+    restoration_lines,
+)
 from toolcrib.cli.user_files import checkpoints_of
 from toolcrib.visible import on_one_line
 
@@ -43,6 +51,7 @@ def command(
     diff: Diff = False,
     redo: Redo = False,
     conversation: ConversationFile = None,
+    json: AsJson = False,
 ) -> int:
     """Without options, everything is undone that the last run changed in the files of the folder, by tools, commands
     and background processes; again, the run before it. What you changed yourself since then stays, and is named. So is
@@ -57,27 +66,34 @@ def command(
     checkpoints = checkpoints_of(workspace)
     try:
         if list_:
-            return _list(checkpoints)
+            return _list(checkpoints, json=json)
         if preview:
             done = checkpoints.preview_redo() if redo else checkpoints.preview_undo(to)
         else:
             done = checkpoints.redo() if redo else checkpoints.undo(to)
-        _show(done, checkpoints, would="would go" if preview else "went", diffs=diff)
+        if json:
+            data = restoration_data(done, checkpoints, preview=preview, diffs=diff)
+            out(dumps(data, ensure_ascii=True, indent=2))
+        else:
+            _show(done, checkpoints, would="would go" if preview else "went", diffs=diff)
         if conversation is not None and not preview:
             _write_conversation(done.to, conversation)
     except CheckpointError as problem:
         raise Problem(str(problem), code=NOT_DONE) from problem
-    if done.checkpoint is not None and not redo:
+    if done.checkpoint is not None and not redo and not json:
         say("`toolcrib undo --redo` takes this back")
     return DONE
 
 
-def _list(checkpoints: Checkpoints) -> int:
+def _list(checkpoints: Checkpoints, *, json: bool) -> int:
     known = checkpoints.list()
+    if json:
+        out(dumps([checkpoint_data(*pair) for pair in checkpoints_to_go_to(known)], indent=2))
+        return DONE
     if not known:
         say("there is no checkpoint of this folder yet: toolcrib run takes them")
-    for line in checkpoint_lines(known):
-        out(line)
+    for one, changed in checkpoints_to_go_to(known):
+        out(checkpoint_line(one, changed))
     return DONE
 
 
@@ -107,4 +123,4 @@ def _write_conversation(checkpoint: Checkpoint, path: Path) -> None:
             transcript.conversation(messages)
     except (OSError, ValueError) as problem:
         raise Problem(f"the conversation cannot be written: {problem}", code=NOT_DONE) from problem
-    out(f"the conversation as it was then: {path}; go on with toolcrib run --continue {path}")
+    say(f"the conversation as it was then: {path}; go on with toolcrib run --continue {path}")

@@ -33,7 +33,12 @@ def is_placeholder(path: str) -> bool:
         found = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
+    return has_time_of_placeholder(found)
+
+
+def has_time_of_placeholder(status: os.stat_result) -> bool:
+    """Whether this is a placeholder if the folder is empty, or holds nothing but others: any program can set times."""
+    return stat.S_ISDIR(status.st_mode) and status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
 
 
 class Placeholders:

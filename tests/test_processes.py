@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -148,6 +149,17 @@ async def test_a_flood_is_kept_by_its_ends_and_loses_no_byte_unsaid(
     lost = await talk("process", process_id=id, offset=2_000_000)
     assert "bytes before it are no longer kept" in lost.text
     assert lost.structured["start"] == total - (1 << 20)
+
+
+async def test_ctrl_c_ends_a_command_also_where_we_are_not_interrupted_by_it(talk: Talk) -> None:
+    before = signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # as a shell starts what it puts into the background
+    try:
+        ended = await talk("shell", command="kill -INT $$; echo survived", terminal=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "signal 2 (SIGINT)" in ended.text
 
 
 async def test_a_terminal_program_is_driven_by_text_and_keys(talk: Talk) -> None:

@@ -395,7 +395,11 @@ def test_tools_are_handed_the_dependencies_that_a_function_makes(folder: Path) -
     for factory, place in (("opened", "A3"), ("opened_later", "B4"), ("opened_and_closed", "C5")):
         done = toolcrib(folder, *call, f"library:{factory}", "shelf", "--book", "Emma")
         assert (done.stdout, done.returncode) == (f"{place}\n", 0), done.stderr
-        assert ("closed" in done.stderr) is (factory == "opened_and_closed")
+        assert done.stderr.count("closed") == (factory == "opened_and_closed"), "made once"
+    after = toolcrib(
+        folder, *call, "library:opened_and_closed", "shelf", "--book", "Emma", "--autonomy", "full"
+    )
+    assert after.stderr.count("closed") == 1, "made once, also where our own options stand after the name"
     listed = toolcrib(folder, "tools", "list", "--from", "library", "--deps", "library:opened")
     assert "One of Emma." in listed.stdout
 

@@ -77,8 +77,13 @@ def load_assembly(
 
 def load_tools(assembly: Assembly, factory: Factory | None = None) -> list[LoadedTool]:
     """All tools, sorted by name, each compiled. What `factory` makes is handed to those that describe themselves."""
+
+    async def load() -> list[LoadedTool]:
+        async with dependencies(factory) as deps:
+            return await _load(assembly, deps)
+
     with stdout_reserved():
-        return asyncio.run(_load(assembly, factory))
+        return asyncio.run(load())
 
 
 def _problems_of_servers(assembly: Assembly) -> list[str]:
@@ -90,11 +95,22 @@ def _problems_of_servers(assembly: Assembly) -> list[str]:
 
 
 def load_tool(assembly: Assembly, name: str, factory: Factory | None = None) -> tuple[LoadedTool, ToolSpec]:
-    """The tool of that name and its spec; no other is compiled, but for those of toolsets.
+    """`load_tool_with` what a factory makes, in an event loop of its own."""
+
+    async def load() -> tuple[LoadedTool, ToolSpec]:
+        async with dependencies(factory) as deps:
+            return await load_tool_with(deps, assembly, name)
+
+    with stdout_reserved():
+        return asyncio.run(load())
+
+
+async def load_tool_with(deps: Any, assembly: Assembly, name: str) -> tuple[LoadedTool, ToolSpec]:
+    """The tool of that name and its spec, described with these dependencies; of others, only toolsets are compiled.
 
     Raises Problem for a tool that is broken or does not exist.
     """
-    tools = load_tools(_alone(assembly, name), factory)
+    tools = await _load(_alone(assembly, name), deps)
     for tool in tools:
         if tool.name == name:
             if tool.spec is None or tool.problem:
@@ -116,9 +132,9 @@ def _alone(assembly: Assembly, name: str) -> Assembly:
     return replace(assembly, named=list(named), builtin=list(builtin))
 
 
-async def _load(assembly: Assembly, factory: Factory | None) -> list[LoadedTool]:
+async def _load(assembly: Assembly, deps: Any) -> list[LoadedTool]:
     tools: list[LoadedTool] = []
-    async with dependencies(factory) as deps, assembly.toolbox(autonomy="full", deps=deps) as box:
+    async with assembly.toolbox(autonomy="full", deps=deps) as box:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a tool that is set aside is listed, with the reason
             tool_list = await box.tool_list()

@@ -26,7 +26,7 @@ from toolcrib.cli.console import (
     stdout_reserved,
 )
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
-from toolcrib.cli.loaded_tools import load_assembly, load_tool
+from toolcrib.cli.loaded_tools import load_assembly, load_tool, load_tool_with
 from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
@@ -40,6 +40,7 @@ from toolcrib.command.sandbox import Files
 from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
+from toolcrib.spec import ToolSpec
 from toolcrib.toolbox.policy import Autonomy
 from toolcrib.toolset import is_toolset, name_of
 from toolcrib.visible import escape_invisible, on_one_line
@@ -96,32 +97,46 @@ def command(
         mcp=ServersWanted(tools.mcp_files, start=True, tool=name),
     )
     factory = load_factory(tools.deps)
-    _, spec = load_tool(assembly, name, factory)
-    if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
-        _print_help(name, spec.input_schema)
-        return DONE
     if factory is None:
         require_dependencies(
             tool for tool in assembly.named if not is_toolset(tool) and name_of(tool) == name
         )
-    given = _arguments(tokens, spec.input_schema)
-    settings = settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
-    if settings.autonomy_from not in (FLAG, BY_DEFAULT):
-        say(f"autonomy {settings.autonomy} ({on_one_line(settings.autonomy_from)})")
     with stdout_reserved():
-        result, problems = asyncio.run(
-            _call(assembly, name, given, settings, tools.workspace.resolve(), factory)
-        )
-    return _report(name, result, problems, settings.autonomy)
+        called = asyncio.run(_loaded_and_called(assembly, name, tokens, tools.workspace, policy, factory))
+    if isinstance(called, ToolSpec):
+        _print_help(name, called.input_schema)
+        return DONE
+    return _report(name, *called)
+
+
+async def _loaded_and_called(
+    assembly: Assembly,
+    name: str,
+    tokens: list[str],
+    workspace: Path,
+    policy: PolicyOptions,
+    factory: Factory | None,
+) -> ToolSpec | tuple[ToolResult, list[str], Autonomy]:
+    """The tool's spec if its help is asked for; or the call's result, what the operator should know, and the autonomy.
+
+    The dependencies are made once, for the description and the call. Raises Problem when Ctrl-C cancelled the call.
+    """
+    async with dependencies(factory) as deps:
+        _, spec = await load_tool_with(deps, assembly, name)
+        if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
+            return spec
+        given = _arguments(tokens, spec.input_schema)
+        # on a thread, as examples of rules are tried in an event loop of their own
+        box = assembly.toolbox(autonomy="full")
+        settings = await asyncio.to_thread(settings_in_effect, policy, workspace, box)
+        if settings.autonomy_from not in (FLAG, BY_DEFAULT):
+            say(f"autonomy {settings.autonomy} ({on_one_line(settings.autonomy_from)})")
+        result, problems = await _call(assembly, name, given, settings, workspace.resolve(), deps)
+        return result, problems, settings.autonomy
 
 
 async def _call(
-    assembly: Assembly,
-    name: str,
-    arguments: Any,
-    settings: SettingsInEffect,
-    project: Path,
-    factory: Factory | None,
+    assembly: Assembly, name: str, arguments: Any, settings: SettingsInEffect, project: Path, deps: Any
 ) -> tuple[ToolResult, list[str]]:
     """The call's result, and what the operator should know of it. Raises Problem when Ctrl-C cancelled it."""
     problems: list[str] = []
@@ -157,7 +172,7 @@ async def _call(
         interrupted = True
         work.cancel()
 
-    async with box, dependencies(factory) as deps:
+    async with box:
         work = asyncio.create_task(box.call(name, arguments, deps=deps))
         try:
             with at_signals([signal.SIGINT], interrupt):
@@ -217,7 +232,7 @@ def _parted(name: str, tokens: list[str], tools: ToolsToUse) -> tuple[dict[str, 
     try:
         mcp = ServersWanted(tools.mcp_files, tool=name)
         assembly = load_assembly(tools.references, tools.workspace, mcp=mcp)
-        _, spec = load_tool(assembly, name, load_factory(tools.deps))
+        _, spec = load_tool(assembly, name)
         parameters = set(spec.input_schema.get("properties", {}))
     except Problem:
         parameters = set()

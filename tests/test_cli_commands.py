@@ -48,6 +48,55 @@ def test_only_the_command_that_is_called_is_imported(
     assert done.stdout.splitlines()[-1].startswith(loaded)
 
 
+START = """
+import sys
+sys.argv[1:] = {arguments}
+from toolcrib.cli import main
+main()
+print(*sorted(name for name in sys.modules if name.startswith({watched})))
+"""
+WATCHED = (
+    "toolcrib.agent",
+    "toolcrib.mcp.client",
+    "toolcrib.command.sandbox.",
+    "toolcrib.tools.",
+    "rich",
+    "jsonschema_rs",
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "unwanted"),
+    [
+        (
+            ["tools", "list"],
+            {"toolcrib.tools.grep"},
+            ("toolcrib.agent", "toolcrib.mcp.client", "rich", "jsonschema_rs"),
+        ),
+        (
+            ["tools", "call", "read_file", "--path", "a.txt"],
+            {"toolcrib.tools.read_file"},
+            (
+                *("toolcrib.agent", "toolcrib.mcp.client", "rich", "jsonschema_rs", "toolcrib.tools.memory"),
+                *("toolcrib.command.sandbox.bubblewrap", "toolcrib.tools.grep", "toolcrib.tools.shell"),
+            ),
+        ),
+    ],
+)
+def test_a_command_loads_what_it_needs(
+    arguments: list[str], expected: set[str], unwanted: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    code = START.format(arguments=arguments, watched=WATCHED)
+    env = {"HOME": str(tmp_path / "home"), "PYTHONPATH": ":".join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env, cwd=tmp_path
+    )
+    loaded = done.stdout.splitlines()[-1].split()
+    assert expected <= set(loaded), "what is watched for is there to be seen"
+    assert [name for name in loaded if name.startswith(unwanted)] == []
+
+
 IMPORTS = """
 from typing import Annotated
 import typer

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.plugins import Plugin, PluginError, load_named
+from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import AnyTool, ToolLike, Toolset, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
@@ -70,10 +71,13 @@ def all_tools(
     from toolcrib.settings.model import ToolSettings
     from toolcrib.tools import Workspace
     from toolcrib.tools.builtin import workspace_tools
-    from toolcrib.tools.todo_write import TodoWrite
 
     chosen = settings if isinstance(settings, ToolSettings) else ToolSettings.model_validate(settings or {})
     made = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+
+    def on(group: str) -> bool:
+        return any(chosen.switch(row.name) for row in CATALOGUE if row.group == group)
+
     tools: list[AnyTool] = list(
         workspace_tools(
             made,
@@ -83,24 +87,28 @@ def all_tools(
             model=model,
             patches=PATCHES[chosen.edits.patches],
             refuse_broken_syntax=chosen.edits.broken_syntax == "refuse",
+            wanted=chosen.switch,
         )
     )
-    if memory is not None:
+    if memory is not None and on("memory"):
         from toolcrib.tools.memory import Forget, MemoryFiles, Recall, Remember
         from toolcrib.tools.memory.opening import opened_once
 
         store = opened_once(memory)
         tools += [Remember(store), Recall(store), Forget(store), MemoryFiles(store)]
-    tools.append(TodoWrite())
+    if chosen.switch("todo_write"):
+        from toolcrib.tools.todo_write import TodoWrite
+
+        tools.append(TodoWrite())
     if asks:
         from toolcrib.tools.ask_user import AskUser
 
         tools.append(AskUser())
-    if folders := tuple(skills):
+    if (folders := tuple(skills)) and on("skills"):
         from toolcrib.tools.skills import SkillTool
 
         tools.append(SkillTool(folders))
-    if agents is not None:
+    if agents is not None and on("delegation"):
         from toolcrib.agent.delegation import delegation_tools
 
         tools += delegation_tools(agents, rows=True)

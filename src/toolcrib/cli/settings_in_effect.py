@@ -13,9 +13,8 @@ from toolcrib.cli.own_files import protect_own_files
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.rule_checks import check_notes
 from toolcrib.cli.sandbox_options import SandboxOptions
-from toolcrib.cli.user_files import approval_store, checkpoints_of, rules_file, trust_store
+from toolcrib.cli.user_files import approval_store, checkpoints_of, rules_file, trust_store, users_rules
 from toolcrib.cli.wording import counted
-from toolcrib.command.sandbox import why_not_contained
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Limit, RuleFile, RulePolicy
 from toolcrib.rules.policy import lowest_autonomy
@@ -104,10 +103,17 @@ def settings_in_effect(
     return SettingsInEffect(policy, autonomy, autonomy_from, tuple(rule_files), limits)
 
 
+def has_rules(options: PolicyOptions, workspace: Path) -> bool:
+    """Whether there are rules, trusted or not, with examples of calls to try."""
+    return options.policy is not None or users_rules().is_file() or (workspace / PLACE).exists()
+
+
 def settings_as_in_a_run(
     options: PolicyOptions, workspace: Path, box: Toolbox, sandbox: SandboxOptions
 ) -> SettingsInEffect:
     """The settings that a run would have here, with these options of the sandbox."""
+
+    from toolcrib.command.sandbox import why_not_contained
 
     def why_not_sandboxed() -> str:
         uncontained = why_not_contained(sandbox.choose(workspace))

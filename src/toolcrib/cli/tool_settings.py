@@ -14,6 +14,7 @@ from toolcrib.cli.user_files import config_folder, trust_store
 from toolcrib.errors import ToolcribError
 from toolcrib.private_files import state_folder
 from toolcrib.rules.project_files import FOLDER, ProjectFile, read_project_file
+from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.settings.file import NAME, SettingsError, SettingsFile, read_settings
 from toolcrib.settings.joined import JoinedSettings, join_settings
 from toolcrib.visible import on_one_line
@@ -32,11 +33,15 @@ MAX_BYTES = 1_000_000  # of the user's own file
 
 @dataclass(frozen=True, slots=True)
 class ToolsWanted:
-    """For whom tools are assembled: the model's name, and whether somebody can be asked."""
+    """For whom tools are assembled: the model's name, and whether somebody can be asked.
+
+    Of the built-in tools there is `only` one, if it is on and needs no other.
+    """
 
     model: str = ""
     asks: bool = True
     agents: Mapping[str, Delegate] = field(default_factory=dict)
+    only: str = ""
 
 
 def settings_path() -> Path:
@@ -115,8 +120,12 @@ def built_in_tools(
     from toolcrib.assembly import all_tools
 
     folder = workspace if isinstance(workspace, Path) else workspace.root.path
+    settings = joined.settings
+    alone = {row.name for row in CATALOGUE if row.group not in ("batch", "delegation")}
+    if wanted.only in alone and settings.switch(wanted.only):
+        settings = settings.only(wanted.only)
     return all_tools(
-        joined.settings,
+        settings,
         workspace,
         sandbox=sandbox,
         model=wanted.model,

@@ -28,6 +28,11 @@ def config_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "toolcrib"
 
 
+def users_rules() -> Path:
+    """The user's own rules."""
+    return config_folder() / "policy.toml"
+
+
 def rules_file(named: Path | None) -> RuleFile | None:
     """The rules in the file that was named, or else in the user's own policy.toml, if there is one.
 
@@ -35,7 +40,7 @@ def rules_file(named: Path | None) -> RuleFile | None:
     """
     from toolcrib.rules import RuleError, load_rules
 
-    path = named or config_folder() / "policy.toml"
+    path = named or users_rules()
     if named is None and not path.is_file():
         return None
     try:

@@ -15,6 +15,7 @@ __all__ = ["JoinedSettings", "SettingInEffect", "join_settings"]
 SWITCHES = ("groups", "tools")
 SERVERS = ("mcp", "servers")
 DEFAULT = "default"
+DEFAULTS = ToolSettings.model_construct()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def join_settings(files: Sequence[SettingsFile]) -> JoinedSettings:
         table, _, key = one.key.partition(".")
         if one.source != DEFAULT:
             data.setdefault(table, {})[key] = one.value
-    settings = ToolSettings.model_validate(data)
+    settings = ToolSettings.model_validate(data) if data else DEFAULTS
     return JoinedSettings(settings, (*listed, *servers))
 
 
@@ -65,11 +66,10 @@ def _switches(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
 
 def _others(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
     """All settings but the switches of tools and groups."""
-    defaults = ToolSettings()
     for name in ToolSettings.model_fields:
         if name in SWITCHES:
             continue
-        for key in type(_table(defaults, name)).model_fields:
+        for key in type(_table(DEFAULTS, name)).model_fields:
             if (name, key) == SERVERS:
                 continue
             full = f"{name}.{key}"
@@ -81,7 +81,7 @@ def _others(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
             # A switch that somebody has off is off, and lists of what is left out are joined.
             off = next((one for one in said if one[1] is False), None)
             if not said:
-                yield SettingInEffect(full, getattr(_table(defaults, name), key), DEFAULT)
+                yield SettingInEffect(full, getattr(_table(DEFAULTS, name), key), DEFAULT)
             elif isinstance(said[0][1], tuple):
                 places = " and ".join(file.place(full) for file, _ in said)
                 values = dict.fromkeys(item for _, value in said for item in value)

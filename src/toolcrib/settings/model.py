@@ -17,7 +17,8 @@ __all__ = ["ToolSettings"]
 class SettingsTable(BaseModel):
     """A table of settings: no unknown key, and no value that would have to be converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # a table is compiled when something is read with it: where there is no file, never
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 def _switches(name: str, doc: str, texts: dict[str, tuple[bool, str]]) -> Any:
@@ -145,19 +146,15 @@ class McpSettings(SettingsTable):
     )
 
 
-def _default(table: type[SettingsTable]) -> Any:
-    return table.model_validate({})
-
-
 class ToolSettings(SettingsTable):
     """The settings in toolcrib.toml: which tools an agent has, and how they work."""
 
-    groups: GroupSwitches = GroupSwitches()  # type: ignore[valid-type] # made from the catalogue
-    tools: ToolSwitches = ToolSwitches()  # type: ignore[valid-type] # made from the catalogue
-    shell: ShellSettings = _default(ShellSettings)
-    edits: EditSettings = _default(EditSettings)
-    plugins: PluginSettings = _default(PluginSettings)
-    mcp: McpSettings = _default(McpSettings)
+    groups: GroupSwitches = GroupSwitches.model_construct()  # type: ignore[valid-type] # made from the catalogue
+    tools: ToolSwitches = ToolSwitches.model_construct()  # type: ignore[valid-type] # made from the catalogue
+    shell: ShellSettings = ShellSettings.model_construct()
+    edits: EditSettings = EditSettings.model_construct()
+    plugins: PluginSettings = PluginSettings.model_construct()
+    mcp: McpSettings = McpSettings.model_construct()
 
     def switch(self, name: str) -> bool:
         """Whether a built-in tool is on: by its own switch, its group's, or by default.
@@ -168,6 +165,11 @@ class ToolSettings(SettingsTable):
         """
         said = self.said(name)
         return bool(getattr(self.tools, name)) if said is None else said
+
+    def only(self, name: str) -> ToolSettings:
+        """These settings with every other built-in tool off."""
+        switches = {row.name: row.name == name and self.switch(name) for row in CATALOGUE}
+        return self.model_copy(update={"tools": ToolSwitches.model_construct(**switches)})
 
     def said(self, name: str) -> bool | None:
         """What is written about a built-in tool; None where neither its switch nor its group's is."""

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.tool import Tool
-from toolcrib.tools.delete_file import DeleteFile
-from toolcrib.tools.edit_tools import edit_tools
-from toolcrib.tools.glob import GlobFiles
-from toolcrib.tools.grep import Grep
-from toolcrib.tools.list_dir import ListDir
-from toolcrib.tools.move_file import MoveFile
-from toolcrib.tools.process import Process
-from toolcrib.tools.process_list import ProcessList
-from toolcrib.tools.process_write import ProcessWrite
-from toolcrib.tools.python import Python
-from toolcrib.tools.read_file import ReadFile
-from toolcrib.tools.shell_kinds import shell_of_kind
 from toolcrib.tools.workspace import Workspace
-from toolcrib.tools.write_file import WriteFile
 
 if TYPE_CHECKING:
     from toolcrib.command.launch import ShellKind
     from toolcrib.command.sandbox import Level, Sandbox
     from toolcrib.net import NetGuard
 
-SEARCH = (ListDir, GlobFiles, Grep)
+# The classes of tools whose modules have their names
+CLASSES = {
+    "read_file": "ReadFile", "write_file": "WriteFile", "delete_file": "DeleteFile", "move_file": "MoveFile",
+    "list_dir": "ListDir", "glob": "GlobFiles", "grep": "Grep", "process": "Process", "process_write": "ProcessWrite",
+    "process_list": "ProcessList", "python": "Python",
+}  # fmt: skip
+EDITS = ("edit_file", "multi_edit", "apply_patch")
+
+
+def _any(name: str) -> bool:
+    return True
 
 
 def workspace_tools(
@@ -39,6 +38,7 @@ def workspace_tools(
     model: str = "",
     patches: bool | None = None,
     refuse_broken_syntax: bool = False,
+    wanted: Callable[[str], bool] = _any,
 ) -> list[Tool[Any, Any]]:
     """All built-in tools that need nothing but a workspace, which they share and cannot leave.
 
@@ -48,7 +48,8 @@ def workspace_tools(
     when both `sandbox` and `level` are given.
 
     `model` is the name of the model, such as "openai:gpt-5.1"; by it, or by `patches`, `apply_patch` takes the place of
-    `edit_file` and `multi_edit`. The other options are those of `shell_of_kind` and `EditFile`.
+    `edit_file` and `multi_edit`. Tools whose names are not `wanted` are not even imported. The other options are
+    those of `shell_of_kind` and `EditFile`.
 
     >>> tools = [tool.facts.name for tool in workspace_tools(Workspace("."))]
     >>> " ".join(tools[:6])
@@ -60,23 +61,28 @@ def workspace_tools(
         raise ValueError("give a sandbox, which was made for a level, or a level, not both")
     if sandbox is not None or level is not None:
         workspace.level = level if sandbox is None else sandbox.level
-    edits = edit_tools(workspace, model, patches=patches, refuse_broken_syntax=refuse_broken_syntax)
-    search = (make(workspace) for make in SEARCH)
-    tools = [
-        ReadFile(workspace),
-        WriteFile(workspace),
-        *edits,
-        DeleteFile(workspace),
-        MoveFile(workspace),
-        *search,
-    ]
-    if _guard_at(workspace.level) is not None and find_spec("httpx2") is not None:
+
+    def made(*names: str, **options: Any) -> Iterator[Tool[Any, Any]]:
+        for name in filter(wanted, names):
+            make = getattr(import_module(f".{name}", __package__), CLASSES[name])
+            yield make(*() if name == "process_list" else (workspace,), **options)
+
+    tools = [*made("read_file", "write_file")]
+    if any(map(wanted, EDITS)):
+        from toolcrib.tools.edit_tools import edit_tools
+
+        edits = edit_tools(workspace, model, patches=patches, refuse_broken_syntax=refuse_broken_syntax)
+        tools += [tool for tool in edits if wanted(tool.facts.name)]
+    tools += made("delete_file", "move_file", "list_dir", "glob", "grep")
+    if wanted("fetch") and _guard_at(workspace.level) is not None and find_spec("httpx2") is not None:
         from toolcrib.tools.fetch import Fetch
 
         tools.append(Fetch(lambda: _guard_at(workspace.level)))
-    shell = shell_of_kind(shell_kind, workspace, sandbox=sandbox)
-    background = (Process(workspace), ProcessWrite(workspace), ProcessList())
-    return [*tools, shell, *background, Python(workspace, sandbox=sandbox)]
+    if wanted("shell"):
+        from toolcrib.tools.shell_kinds import shell_of_kind
+
+        tools.append(shell_of_kind(shell_kind, workspace, sandbox=sandbox))
+    return [*tools, *made("process", "process_write", "process_list"), *made("python", sandbox=sandbox)]
 
 
 @lru_cache(16)

@@ -21,10 +21,10 @@ from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
 from toolcrib.cli.settings_in_effect import approvals_summary, rules_summary
 from toolcrib.cli.user_files import (
     audit_log,
-    config_folder,
     rules_file,
     stored_secrets,
     trust_store,
+    users_rules,
 )
 from toolcrib.cli.wording import counted
 from toolcrib.command.sandbox import SandboxError, choose, warnings, why_not_contained
@@ -163,7 +163,7 @@ def _rules(workspace: Path, box: Toolbox, problems: list[str]) -> None:
 
 
 def _own_rules(box: Toolbox, problems: list[str]) -> str:
-    path = config_folder() / "policy.toml"
+    path = users_rules()
     try:
         file = rules_file(None)
         if file is None:

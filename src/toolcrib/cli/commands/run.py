@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from toolcrib.agent import Agent, Budget, ModelReviewer, TranscriptFile, scan_transcript
-from toolcrib.agent.delegation import Delegate
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
@@ -42,6 +41,7 @@ from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import is_toolset, name_of
 
 if TYPE_CHECKING:
+    from toolcrib.agent.delegation import Delegate
     from toolcrib.assembly import Assembly
     from toolcrib.checkpoints import Checkpoints
     from toolcrib.command.sandbox import Sandbox
@@ -263,6 +263,8 @@ def _load_tools(
         box = replace(assembly, builtin=own).toolbox(
             autonomy="full"
         )  # the run's own policy holds for it, too
+        from toolcrib.agent.delegation import Delegate
+
         agents["helper"] = Delegate(Agent(model, toolbox=box, instructions=INSTRUCTIONS), HELPER)
     return chosen, assembly
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -32,9 +33,10 @@ from toolcrib.cli.options import ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
-from toolcrib.cli.settings_in_effect import BY_DEFAULT, FLAG, SettingsInEffect, settings_in_effect
+from toolcrib.cli.settings_in_effect import BY_DEFAULT, FLAG, SettingsInEffect, has_rules, settings_in_effect
 from toolcrib.cli.signals import at_signals
 from toolcrib.cli.tool_arguments import arguments_from, option_lines
+from toolcrib.cli.tool_settings import ToolsWanted
 from toolcrib.cli.user_files import approval_store, stored_secrets
 from toolcrib.command.sandbox import Files
 from toolcrib.command.sandbox.process.kernel import hide_own_process
@@ -94,6 +96,8 @@ def command(
         tools.references,
         tools.workspace,
         sandbox.chosen(tools.workspace),
+        # examples of rules may be of any tool
+        ToolsWanted(only="" if has_rules(policy, tools.workspace) else name),
         mcp=ServersWanted(tools.mcp_files, start=True, tool=name),
     )
     factory = load_factory(tools.deps)
@@ -101,8 +105,13 @@ def command(
         require_dependencies(
             tool for tool in assembly.named if not is_toolset(tool) and name_of(tool) == name
         )
+
+    def in_effect() -> SettingsInEffect:
+        return settings_in_effect(policy, tools.workspace, assembly.toolbox(autonomy="full"))
+
+    project = tools.workspace.resolve()
     with stdout_reserved():
-        called = asyncio.run(_loaded_and_called(assembly, name, tokens, tools.workspace, policy, factory))
+        called = asyncio.run(_loaded_and_called(assembly, name, tokens, project, in_effect, factory))
     if isinstance(called, ToolSpec):
         _print_help(name, called.input_schema)
         return DONE
@@ -113,8 +122,8 @@ async def _loaded_and_called(
     assembly: Assembly,
     name: str,
     tokens: list[str],
-    workspace: Path,
-    policy: PolicyOptions,
+    project: Path,
+    in_effect: Callable[[], SettingsInEffect],
     factory: Factory | None,
 ) -> ToolSpec | tuple[ToolResult, list[str], Autonomy]:
     """The tool's spec if its help is asked for; or the call's result, what the operator should know, and the autonomy.
@@ -126,12 +135,12 @@ async def _loaded_and_called(
         if tokens in (["--help"], ["-h"]) and "help" not in spec.input_schema.get("properties", {}):
             return spec
         given = _arguments(tokens, spec.input_schema)
-        # on a thread, as examples of rules are tried in an event loop of their own
-        box = assembly.toolbox(autonomy="full")
-        settings = await asyncio.to_thread(settings_in_effect, policy, workspace, box)
+        settings = await asyncio.to_thread(
+            in_effect
+        )  # examples of rules are tried in an event loop of their own
         if settings.autonomy_from not in (FLAG, BY_DEFAULT):
             say(f"autonomy {settings.autonomy} ({on_one_line(settings.autonomy_from)})")
-        result, problems = await _call(assembly, name, given, settings, workspace.resolve(), deps)
+        result, problems = await _call(assembly, name, given, settings, project, deps)
         return result, problems, settings.autonomy
 
 

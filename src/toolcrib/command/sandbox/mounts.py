@@ -34,11 +34,15 @@ def bwrap() -> str:
     return found
 
 
-@cache
 def bwrap_knows(option: str) -> bool:
     """Whether the installed bwrap has an option."""
+    return f" {option} " in _help_of_bwrap()
+
+
+@cache
+def _help_of_bwrap() -> str:
     done = subprocess.run([bwrap(), "--help"], capture_output=True, text=True, timeout=10, check=False)
-    return f" {option} " in done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def mount_arguments(

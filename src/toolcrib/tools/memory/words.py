@@ -14,12 +14,12 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-RUN = re.compile(f"[{UNSPACED}]+")
-WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
+RUN = f"[{UNSPACED}]+"
+WORD = f"{RUN}|[^\\W_{UNSPACED}]+"
 # Words that fit nearly every text; a query of nothing else is taken as it is
 COMMON = frozenset(
-    re.findall(
-        r"\w+",
+    re.split(
+        " ",
         "a an and are as at be by did do does for from had has have how i in is it its me my of on or our that the "
         "their they this to was we were what when where which who why will with you your",
     )
@@ -32,7 +32,7 @@ def indexed(text: str) -> str:
     >>> indexed("Kai likes 東京都")
     'Kai likes  東京 京都 都 '
     """
-    return RUN.sub(lambda found: f" {' '.join(_pairs(found[0]))} {found[0][-1]} ", _normal(text))
+    return re.sub(RUN, lambda found: f" {' '.join(_pairs(found[0]))} {found[0][-1]} ", _normal(text))
 
 
 def query(text: str) -> str:
@@ -41,7 +41,7 @@ def query(text: str) -> str:
     >>> query("what is the 東京都 office?"), query("都")
     ('"東京 京都" OR "office"*', '"都"*')
     """
-    words: list[str] = WORD.findall(_normal(text))
+    words: list[str] = re.findall(WORD, _normal(text))
     telling = [word for word in words if word.casefold() not in COMMON] or words
     return " OR ".join(dict.fromkeys(_phrase(word) for word in telling))
 
@@ -52,7 +52,7 @@ def _normal(text: str) -> str:
 
 
 def _phrase(word: str) -> str:
-    if not RUN.match(word) or len(word) == 1:
+    if not re.match(RUN, word) or len(word) == 1:
         return f'"{word}"*'
     return f'"{" ".join(_pairs(word))}"'
 

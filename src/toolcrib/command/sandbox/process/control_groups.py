@@ -56,20 +56,25 @@ CONTROLLERS = (
         "the memory of all processes together",
     ),
 )  # fmt: skip
-# Joins the groups that it is given, tries to start a second process, and then to use more memory than it may.
+# Joins each group in turn and tries what it limits: to start a second process, to use more memory than it may.
 TRIAL = """
 import os, sys
-for path in sys.argv[2:]:
-    with open(path, "w") as file: file.write("0")
-try:
-    pid = os.fork()
-    if pid == 0: os._exit(0)
-    os.waitpid(pid, 0)
-    print("forked", flush=True)
-except BlockingIOError:
-    print("held", flush=True)
-held = bytearray(b"x") * int(sys.argv[1])
-print("more", flush=True)
+for controller, path in zip(sys.argv[2::2], sys.argv[3::2]):
+    try:
+        with open(path, "w") as file: file.write("0")
+    except OSError:
+        continue
+    print("joined", controller, flush=True)
+    if controller == "memory":
+        held = bytearray(b"x") * int(sys.argv[1])
+        print("more", flush=True)
+        continue
+    try:
+        pid = os.fork()
+        if pid == 0: os._exit(0)
+        os.waitpid(pid, 0)
+    except BlockingIOError:
+        print("held", flush=True)
 """
 
 
@@ -164,7 +169,7 @@ def group_places() -> dict[Controller, str]:
         remove_abandoned(place, PREFIX, end_group)
         if _can_be_made(controller, place):
             found[controller] = place
-    return {controller: place for controller, place in found.items() if _limits_a_process(controller, place)}
+    return _that_limit(found)
 
 
 def _candidates() -> Iterator[tuple[Controller, str]]:
@@ -219,27 +224,33 @@ def _can_be_made(controller: Controller, place: str) -> bool:
         os.close(held)
 
 
-def _limits_a_process(controller: Controller, place: str) -> bool:
-    """Whether such a group keeps a process from starting a second one, or from using more memory."""
+def _that_limit(found: dict[Controller, str]) -> dict[Controller, str]:
+    """Those whose groups keep a process from starting a second one, and from using more memory."""
+    folders: dict[str, int] = {}
+    trial: list[str] = []
     try:
-        folder, held = lease_new_folder(place, PREFIX)
-    except OSError:
-        return False
-    try:
-        _limit(folder, controller, 1 if controller.name == "pids" else TRIAL_MEMORY)
-        more = 2 * TRIAL_MEMORY if controller.name == "memory" else 0
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", TRIAL, str(more), f"{folder}/cgroup.procs"],
-            capture_output=True, timeout=TRIAL_SECONDS, check=False,
-        )  # fmt: skip
-        if controller.name == "pids":
-            return b"held" in done.stdout
-        return b"forked" in done.stdout and b"more" not in done.stdout
+        for controller in sorted(
+            found, key=lambda one: one.name, reverse=True
+        ):  # memory last: it ends the process
+            try:
+                folder, lease = lease_new_folder(found[controller], PREFIX)
+                folders[folder] = lease
+                _limit(folder, controller, 1 if controller.name == "pids" else TRIAL_MEMORY)
+            except OSError:
+                continue
+            trial += [controller.name, f"{folder}/cgroup.procs"]
+        if not trial:
+            return {}
+        said = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", TRIAL, str(2 * TRIAL_MEMORY), *trial],
+            capture_output=True, timeout=TRIAL_SECONDS, check=False, text=True,
+        ).stdout  # fmt: skip
     except (OSError, subprocess.SubprocessError):
-        return False
+        return {}
     finally:
-        end_group(folder)
-        os.close(held)
+        _end_leases(folders)
+    limits = {"pids": "held" in said, "memory": "joined memory" in said and "more" not in said}
+    return {controller: place for controller, place in found.items() if limits[controller.name]}
 
 
 def _limit(folder: str, controller: Controller, value: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -27,3 +28,9 @@ def no_settings_of_ones_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         yield
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays, so no collection of garbage looks through it again."""
+    gc.collect()
+    gc.freeze()

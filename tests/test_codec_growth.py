@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,14 +23,6 @@ pytestmark = pytest.mark.slow
 PLACES = frozenset({"index", "output_index", "content_index", "contentBlockIndex"})
 IDS = frozenset({"id", "item_id", "call_id", "toolUseId", "tool_use_id"})
 AT_MOST = 30  # times as much for eight times the input: a square would be 64
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_objects() -> Iterator[None]:
-    """What was there before is left out of the collections between measurements: they take longer than those."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def moved(value: Any, by: int, key: str = "") -> Any:

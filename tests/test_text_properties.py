@@ -249,4 +249,4 @@ def test_the_cost_is_linear(name: str, size: int) -> None:
         ]
         return lambda: [run() for run in works]
 
-    assert growth(make, 160, 16 * 160, 28) < 28
+    assert growth(make, 160, 32 * 160, 50) < 50

@@ -185,7 +185,7 @@ def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpTools
         servers = [server for server in servers if may_belong(wanted.tool, server.name)]
     for line in _unused_lines(found):
         say(line)
-    if not wanted.start:
+    if servers and not wanted.start:
         known, unknown = _by_manifest(servers)
         if unknown:
             names = ", ".join(on_one_line(server.name) for server in unknown)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from toolcrib.agent import Agent, Budget, ModelReviewer, TranscriptFile, scan_transcript
+from toolcrib.agent import Agent, Budget, TranscriptFile
 from toolcrib.cli.console import Problem, debugging, person_can_be_asked, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.json_answers import JsonAnswers
@@ -41,6 +41,7 @@ from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import is_toolset, name_of
 
 if TYPE_CHECKING:
+    from toolcrib.agent import ModelReviewer
     from toolcrib.agent.delegation import Delegate
     from toolcrib.assembly import Assembly
     from toolcrib.checkpoints import Checkpoints
@@ -142,7 +143,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
     if run.answers and not run.json:
         raise Problem("--answers needs --json; without it, questions are asked on the terminal")
     model = named_model(run.model)
-    reviewer = None if run.reviewer is None else ModelReviewer(named_model(run.reviewer))
+    reviewer = None if run.reviewer is None else _reviewer(run.reviewer)
     factory = load_factory(tools.deps)
     messages = _earlier_messages(run)
     path = run.transcript or run.continue_
@@ -330,6 +331,8 @@ def _earlier_messages(run: RunCommandOptions) -> list[Message]:
         )
     if earlier is None:
         return []
+    from toolcrib.agent import scan_transcript
+
     try:
         reading = scan_transcript(earlier)
     except OSError as problem:
@@ -339,6 +342,12 @@ def _earlier_messages(run: RunCommandOptions) -> list[Message]:
     if reading.problems:
         say(f"{earlier}: {told(reading.problems)}")
     return reading.mended
+
+
+def _reviewer(name: str) -> ModelReviewer:
+    from toolcrib.agent import ModelReviewer
+
+    return ModelReviewer(named_model(name))
 
 
 def _remove_if_empty(overflow: Path) -> None:

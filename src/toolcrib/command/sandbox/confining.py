@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
-from toolcrib.command.sandbox.denials import find_denial
 from toolcrib.command.sandbox.files.changed_executed_files import watch_executed_files
 from toolcrib.command.sandbox.files.executed_files import PROTECTED
 from toolcrib.command.sandbox.files.file_view import FileView, file_view_of
@@ -131,6 +130,8 @@ class ConfiningSandbox:
         return launch
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
+        from toolcrib.command.sandbox.denials import find_denial  # which compiles large expressions
+
         return find_denial(
             returncode, output, launch, view=self.view, level=self.level, conceals=self.conceals
         )

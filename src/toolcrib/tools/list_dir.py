@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.backends.protocol import Backend, DirectoryEntry
+    from toolcrib.tools.backends.protocol import Backend, DirectoryEntry, Kind
 
 DEFAULT_ENTRIES = 500
 MAX_ENTRIES = 1_000
@@ -63,9 +63,9 @@ class ListDir(
         lines: list[str] = []
         count = 0
         listing = _Listing(self.backend, shown, params.depth, ctx)
-        for count, line in enumerate(listing.lines(), 1):
+        for count, found in enumerate(listing.entries(), 1):
             if params.offset <= count < params.offset + params.limit:
-                lines.append(line)
+                lines.append(listing.line(found))
             if count >= MAX_COUNTED:
                 break
         ctx.report(tip=f"{shown}, {_entries(count)}")
@@ -83,6 +83,15 @@ class ListDir(
         return f"{text}\n\n[{' '.join(notes)}]" if notes else text
 
 
+class _Found(NamedTuple):
+    """An entry at its path, how deep it is below the folder, and what is said of a folder that is not entered."""
+
+    path: str
+    entry: DirectoryEntry
+    depth: int
+    closed: str = ""
+
+
 class _Listing:
     """One listing; `withheld` counts the entries that rules deny."""
 
@@ -92,9 +101,10 @@ class _Listing:
         self.depth = depth
         self.ctx = ctx
         self.withheld = 0
+        self.behind_link = backend.leads_to(folder) != folder
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the listing, depth first and without recursion."""
+    def entries(self) -> Iterator[_Found]:
+        """The entries of the listing, depth first and without recursion."""
         permits = self.ctx.permits
         open_folders = [(self.folder, iter(self.backend.entries(self.folder, permits)))]
         while open_folders:
@@ -105,27 +115,33 @@ class _Listing:
                 open_folders.pop()
                 continue
             path = joined(where, entry.name)
-            if not self._may_see(path, entry.kind == "folder"):
+            if not self._may_see(path, entry.kind):
                 self.withheld += 1
                 continue
-            indent = "  " * (len(open_folders) - 1)
+            depth = len(open_folders) - 1
             enters = entry.kind == "folder" and len(open_folders) < self.depth
             if not enters or entry.name in SKIPPED:
-                closed = " (not listed)" if enters else ""
-                yield indent + _label(entry) + self._target(path, entry) + closed
+                yield _Found(path, entry, depth, " (not listed)" if enters else "")
                 continue
             try:
                 inside = self.backend.entries(path, permits)
             except ToolError:
-                yield indent + _label(entry) + " (cannot be read)"
+                yield _Found(path, entry, depth, " (cannot be read)")
                 continue
-            yield indent + _label(entry)
+            yield _Found(path, entry, depth)
             open_folders.append((path, iter(inside)))
 
-    def _may_see(self, path: str, below: bool) -> bool:
+    def line(self, found: _Found) -> str:
+        """The line of an entry."""
+        return f"{'  ' * found.depth}{_label(found.entry)}{self._target(found.path, found.entry)}{found.closed}"
+
+    def _may_see(self, path: str, kind: Kind) -> bool:
         """Whether rules allow a name to be shown, and the path to which its symlinks lead."""
+        below = kind == "folder"
         if not self.ctx.permits(Access(Reach.READ, path, subtree=below)):
             return False
+        if kind != "link" and not self.behind_link:
+            return True
         real = self.backend.leads_to(path)
         # What leads out or round shows nothing.
         return real in (None, path) or self.ctx.permits(Access(Reach.READ, real or path, subtree=below))

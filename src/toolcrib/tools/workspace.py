@@ -263,11 +263,12 @@ class Workspace:
         fd = self.open_folder(path, permits)
         try:
             entries = scan(fd)
-            for entry in entries:
-                entry.looked_up = entry.status() if entry.kind == "file" else None
-            return entries
         finally:
             close_handle(fd)
+        shown = self.place(path).shown
+        for entry in entries:  # the folder is closed now
+            entry.looked_up = partial(self.stat, joined(shown, entry.name), permits)
+        return entries
 
     def walk(
         self,

@@ -1,7 +1,7 @@
 """The search of `grep`: reads the files that a call may read, and finds their matching lines.
 
 A file's content is read once, through the backend, and what was read is what is searched. Most files are passed over
-quickly: those without the text that the pattern must contain (`line_filter`), and, in larger searches, those in which
+quickly: those without any of the texts that a match contains (`line_filter`), and, in larger searches, those in which
 ripgrep finds nothing. A worker process finds the matching lines of the rest.
 """
 
@@ -78,27 +78,38 @@ class GrepSearch:
         if params.multiline:
             self.filter = replace(self.filter, expression="")
         self.ripgrep = ripgrep if self.filter.expression else None
-        self.literal = self.filter.literal.encode()
+        self.literals = [text.encode() for text in self.filter.literals]
 
     def run(self, start: str) -> None:
         """Searches a file or folder."""
         results = self.results
         with RegexSearcher(self._wanted(), self.deadline, self.ctx.check_cancelled) as searcher:
-            if not self.literal:
+            if not self.literals:
                 searcher.search(
                     []
                 )  # a pattern that only the worker can compile is refused even if there is no file
+            sent = _Batch()
             try:
-                for batch in self._batches(start):
+                for batch in self._batches(start):  # read while the worker searches the one before
                     batch = self._with_matches(batch)
-                    found = searcher.search(batch.texts) if batch.texts else []
-                    for path, lines in zip(batch.paths, found, strict=True):
-                        results.add(printable_path(path), lines)
-                    self.ctx.report(tip=f"{results.matches} matching lines in {len(results.files)} files")
+                    self._add_found(sent, searcher)
+                    sent = _Batch()
                     if results.full():
                         break
+                    if batch.texts:
+                        searcher.send(batch.texts)
+                        sent = batch
+                self._add_found(sent, searcher)
             except TooSlow:
                 results.stopped = SECONDS
+
+    def _add_found(self, sent: _Batch, searcher: RegexSearcher) -> None:
+        """Adds what the worker finds in the texts that it was sent."""
+        if not sent.texts:
+            return
+        for path, lines in zip(sent.paths, searcher.receive(), strict=True):
+            self.results.add(printable_path(path), lines)
+        self.ctx.report(tip=f"{self.results.matches} matching lines in {len(self.results.files)} files")
 
     def _wanted(self) -> Wanted:
         params, output = self.params, self.params.output
@@ -192,8 +203,13 @@ class GrepSearch:
 
     def _has_literal(self, data: bytes) -> bool:
         if not self.filter.folded:
-            return self.literal in data or not (self.literal.isascii() or _is_utf8(data))
-        return not data.isascii() or self.literal in data.lower()
+            if any(text in data for text in self.literals):
+                return True
+            return not (all(text.isascii() for text in self.literals) or _is_utf8(data))
+        if not data.isascii():
+            return True
+        lower = data.lower()
+        return any(text in lower for text in self.literals)
 
     def _text(self, path: str, read: Callable[[], bytes | None]) -> bytes | None:
         """A file's text as UTF-8; None for one that has no match or no text."""
@@ -205,7 +221,7 @@ class GrepSearch:
         if data is None:
             return None
         if (
-            self.literal
+            self.literals
             and not self._has_literal(data)
             and b"\0" not in data[:SNIFFED]
             and not data.startswith(WIDE)

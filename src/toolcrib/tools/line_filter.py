@@ -1,4 +1,4 @@
-"""From a regular expression of Python, a simpler one that every line with a match has too, and a text it must contain.
+"""From a regular expression of Python, a simpler one that every line with a match has too, and texts it has one of.
 
 The simpler expression tells quickly in which files a search must look closer. It means the same to Python's `re` and to
 ripgrep: it has no assertions, no references, no classes that depend on a version of Unicode. So it may match more lines
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_LENGTH = 50_000  # of the simpler expression
+MAX_LITERALS = 16  # each is looked for in all of a file
 MAX_REPEATED = 50  # a repetition of more is taken for one without end
 ANY = "[^\\n]"
 NOT_ASCII = "\\x80-\\U0010ffff"
@@ -34,15 +35,15 @@ ANCHORS = {"AT_BEGINNING": "^", "AT_BEGINNING_STRING": "^", "AT_END": "$", "AT_E
 
 @dataclass(frozen=True, slots=True)
 class LineFilter:
-    """What each matching line has: a match of `expression`, and `literal`. Empty where nothing is known.
+    """What each matching line has: a match of `expression`, and one of `literals`. Empty where nothing is known.
 
-    `folded`: `literal` is in small letters, and a line in ASCII has it when its letters are small ones too.
+    `folded`: `literals` are in small letters, and a line in ASCII has one when its letters are small ones too.
     `for_linear`: the original has parts that keep it from backtracking, and `expression` has none, so that only an
     engine that never backtracks may use it.
     """
 
     expression: str = ""
-    literal: str = ""
+    literals: tuple[str, ...] = ()
     for_linear: bool = False
     folded: bool = False
 
@@ -58,12 +59,12 @@ def line_filter(pattern: str, *, ignore_case: bool) -> LineFilter:
         flags = tree.state.flags
         expression = found.sequence(tree, flags)
         folded = bool(flags & re.IGNORECASE)
-        literal = _longest_literal(tree, flags, folded)
+        literals = _literals(tree, flags, folded)
         if len(expression) > MAX_LENGTH or re.compile(expression, re.MULTILINE).search(""):
             expression = ""  # it would say nothing: each line has an empty match
     except (_Unknown, ImportError, AttributeError, re.error, RecursionError, OverflowError, ValueError):
         return LineFilter()
-    return LineFilter(expression, literal, found.for_linear, folded)
+    return LineFilter(expression, literals, found.for_linear, folded)
 
 
 class _Unknown(Exception):
@@ -176,21 +177,32 @@ def _stands_for_itself(code: int, folded: bool) -> bool:
     return code not in (0xFFFD, 10, 13) and (code < 0x80 or not folded)
 
 
-def _longest_literal(items: Iterable[tuple[Any, Any]], flags: int, folded: bool) -> str:
-    """The longest text that stands in each match; it may be short of what a person would see."""
+def _literals(items: Iterable[tuple[Any, Any]], flags: int, folded: bool) -> tuple[str, ...]:
+    """The longest text that stands in each match, or the texts of which one does; empty where nothing is known."""
     if bool(flags & re.IGNORECASE) != folded:
-        return ""
-    longest = run = ""
+        return ()
+    found: list[tuple[str, ...]] = []
+    run = ""
     for kind, value in items:
         name = str(kind)
         if name == "LITERAL" and _stands_for_itself(value, folded):
             run += chr(value).lower() if folded else chr(value)
-        else:
-            if name == "SUBPATTERN":
-                inner = _longest_literal(value[3], (flags | value[1]) & ~value[2], folded)
-            elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and int(value[0]) > 0:
-                inner = _longest_literal(value[2], flags, folded)
-            else:
-                inner = ""
-            longest, run = max(longest, run, inner, key=len), ""
-    return max(longest, run, key=len)
+            continue
+        found.append((run,))
+        run = ""
+        if name == "SUBPATTERN":
+            found.append(_literals(value[3], (flags | value[1]) & ~value[2], folded))
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and int(value[0]) > 0:
+            found.append(_literals(value[2], flags, folded))
+        elif name == "BRANCH":
+            branches = [_literals(branch, flags, folded) for branch in value[1]]
+            if all(branches):
+                found.append(tuple(dict.fromkeys(text for branch in branches for text in branch)))
+    found.append((run,))
+    return best if _telling(best := max(found, key=_telling))[0] else ()
+
+
+def _telling(texts: tuple[str, ...]) -> tuple[int, int]:
+    """How much it says that one of some texts is there: the shortest counts, and few say more than many."""
+    known = bool(texts) and len(texts) <= MAX_LITERALS
+    return (min(map(len, texts)), -len(texts)) if known else (0, 0)

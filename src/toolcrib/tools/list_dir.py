@@ -133,7 +133,9 @@ class _Listing:
 
     def line(self, found: _Found) -> str:
         """The line of an entry."""
-        return f"{'  ' * found.depth}{_label(found.entry)}{self._target(found.path, found.entry)}{found.closed}"
+        return (
+            f"{'  ' * found.depth}{_label(found.entry)}{self._target(found.path, found.entry)}{found.closed}"
+        )
 
     def _may_see(self, path: str, kind: Kind) -> bool:
         """Whether rules allow a name to be shown, and the path to which its symlinks lead."""

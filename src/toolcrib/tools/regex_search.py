@@ -110,21 +110,29 @@ class RegexSearcher:
 
     def search(self, texts: list[bytes]) -> list[LineMatch]:
         """The matches in each of the UTF-8 texts; raises TooSlow when the deadline passes."""
+        self.send(texts)
+        return self.receive()
+
+    def send(self, texts: list[bytes]) -> None:
+        """Lets the worker begin with the texts. What it finds must be received before more is sent.
+
+        Two threads wait on the two pipes, so that the deadline holds whatever the child does, on every system.
+        """
         if self._child is None:
             self._start()
         data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
         self._waiting = b""
-        answer: list[tuple[int, list[list[Any]]]] | str = json.loads(self._exchange(data))
+        self._writer = threading.Thread(target=self._write, args=(data,), name="toolcrib search", daemon=True)
+        self._writer.start()
+
+    def receive(self) -> list[LineMatch]:
+        """The matches in each of the texts that were sent; raises TooSlow when the deadline passes."""
+        answer: list[tuple[int, list[list[Any]]]] | str = json.loads(self._answer())
         if isinstance(answer, str):
             raise BadPattern(answer)
         return [LineMatch(count, [(line[0], line[1], line[2]) for line in lines]) for count, lines in answer]
 
-    def _exchange(self, data: bytes) -> bytes:
-        """Writes the request and gives the line of the answer. Two threads wait on the two pipes, so that the deadline
-        holds whatever the child does, on every system.
-        """
-        self._writer = threading.Thread(target=self._write, args=(data,), name="toolcrib search", daemon=True)
-        self._writer.start()
+    def _answer(self) -> bytes:
         while True:
             self._check()
             left = self._deadline - time.monotonic()

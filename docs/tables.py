@@ -35,6 +35,7 @@ from toolcrib.models.providers import ALIASES, CLASSES, PROVIDERS, Provider
 from toolcrib.question import Question
 from toolcrib.rules.keys import KEYS
 from toolcrib.schema import to_markdown
+from toolcrib.settings.model import NamedAgentSettings
 from toolcrib.tool import Tool
 from toolcrib.toolbox import Toolbox
 from toolcrib.tools import RemoteShell
@@ -160,6 +161,16 @@ def _default(value: Any) -> str:
         if isinstance(value, bool | int | float) or (value and isinstance(value, str))
         else "none"
     )
+
+
+def setting_table(kind: Any) -> str:
+    """The settings of a table of `toolcrib.toml`, as its model has them."""
+    rows = []
+    for name, given in kind.model_json_schema()["properties"].items():
+        default = given.get("default")
+        shown = "must be given" if "default" not in given else code(str(default)) if default else "none"
+        rows.append([f"`{name}`", shown, given["description"]])
+    return table(["key", "default", "meaning"], rows)
 
 
 def field_table(kind: Any) -> str:
@@ -462,6 +473,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     **tool_pages(),
     "agent.md": {"agent options": lambda: option_table(Agent), "run options": run_option_table},
     "api.md": {"api": api_table},
+    "configuration.md": {"settings of an agent": lambda: setting_table(NamedAgentSettings)},
     "define-tools.md": {"hooks": hook_table, "facts": fact_table},
     "guided.md": {"guarantees": guarantee_table},
     "models.md": {"features": feature_table, "providers": provider_table},

@@ -255,10 +255,6 @@ def test_delegation_and_batch_are_off_until_they_are_switched_on(home: Home) -> 
     assert (home.project / "a.txt").read_text() == "by the helper"
 
 
-# Its section is part of docs/tools.md.
-IN_THE_LIST = {"fetch"}
-
-
 def test_every_built_in_tool_has_one_page() -> None:
     pages = Path(__file__).parents[1] / "docs" / "tools"
     found: list[str] = []
@@ -266,4 +262,4 @@ def test_every_built_in_tool_has_one_page() -> None:
         found += re.findall(r"^<!-- tool (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == len(set(found)), "a tool has two pages"
     found.remove("RemoteShell")  # on the page of `shell`, whose place it takes where the files are elsewhere
-    assert {row.name for row in CATALOGUE} - IN_THE_LIST <= set(found) <= {row.name for row in CATALOGUE}
+    assert set(found) == {row.name for row in CATALOGUE}

@@ -111,7 +111,7 @@ def all_tools(
     if agents is not None and on("delegation"):
         from toolcrib.agent.delegation import delegation_tools
 
-        tools += delegation_tools(agents, rows=True)
+        tools += delegation_tools(agents, rows=True, max_depth=chosen.delegation.max_depth)
     if chosen.switch("batch"):
         from toolcrib.tools.batch import Batch
 

@@ -27,6 +27,7 @@ needs at its top. `tests/test_cli_commands.py` follows these steps.
 | what would happen to a call | `prediction`, `dry_run` |
 | a transcript file | `transcript_reading` |
 | the model that a person names | `named_model`, `model_facts` |
+| the agents that a run may hand tasks to | `named_agents` |
 | a run in front of a person or a program | `run_display`, `terminal_display`, `live_view`, `call_card`, `run_summary` |
 | what can be undone | `undo_text` |
 | questions and answers | `question_text`, `prompt`, `answers`, `json_answers` |

@@ -23,6 +23,7 @@ from toolcrib.visible import escape_invisible, on_one_line
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Sandbox
     from toolcrib.facts import Facts
+    from toolcrib.settings.joined import JoinedSettings
     from toolcrib.spec import ToolSpec
     from toolcrib.tools import Workspace
 
@@ -49,13 +50,17 @@ def load_assembly(
     sandbox: Sandbox | None = None,
     wanted: ToolsWanted = ToolsWanted(),  # noqa: B008 - a frozen value
     mcp: ServersWanted = ServersWanted(),  # noqa: B008 - a frozen value
+    joined: JoinedSettings | None = None,
 ) -> Assembly:
-    """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded."""
+    """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded.
+
+    `joined` are the settings that count in the workspace, where the caller has read them.
+    """
     quiet_logging()
     if isinstance(workspace, Path) and not workspace.is_dir():
         raise Problem(f"workspace: expected a folder that exists, got {workspace}")
     folder = workspace if isinstance(workspace, Path) else workspace.root.path
-    joined = settings_in_workspace(folder)
+    joined = joined or settings_in_workspace(folder)
     builtin = built_in_tools(joined, workspace, sandbox, wanted, skill_folders(folder))
     off = set(joined.settings.plugins.off)
     try:

@@ -22,10 +22,23 @@ no model is configured. Name one with --model or the variable TOOLCRIB_MODEL:
 To watch a run without a key or a network first, try: toolcrib demo"""
 
 
+class ModelLacks(Problem):
+    """What a model lacks before it can be asked: a key, a package."""
+
+
 def named_model(name: str | None) -> Model:
     """The model of this name, or of the variable; Problem where it is unknown or certainly lacks something."""
-    if not name and not os.environ.get("TOOLCRIB_MODEL"):
+    given = name or os.environ.get("TOOLCRIB_MODEL")
+    if not given:
         raise Problem(NO_MODEL)
+    try:
+        return usable_model(given)
+    except ModelLacks as problem:
+        raise Problem(f"{problem}; or name another model with --model (toolcrib models lists them)") from None
+
+
+def usable_model(name: str) -> Model:
+    """The model of this name. Raises Problem where it is unknown, ModelLacks where it certainly lacks something."""
     try:
         model = resolve_model(name)
     except OSError as problem:
@@ -33,14 +46,11 @@ def named_model(name: str | None) -> Model:
     except (ValueError, ImportError) as problem:
         raise Problem(f"model: {problem}") from problem
     found = [(one.name, missing_of(one)) for one in getattr(model, "models", (model,))]
-    given = name or os.environ["TOOLCRIB_MODEL"]
-    if len(found) == 1 and "://" not in given:  # an address may hold a password
-        found = [(given, found[0][1])]
+    if len(found) == 1 and "://" not in name:  # an address may hold a password
+        found = [(name, found[0][1])]
     lacking = [f"{one} lacks {' and '.join(missing)}" for one, missing in found if missing]
     if len(lacking) == len(found):
-        raise Problem(
-            f"{'; '.join(lacking)}; or name another model with --model (toolcrib models lists them)"
-        )
+        raise ModelLacks("; ".join(lacking))
     for line in lacking:  # the others of the list are asked
         say(f"note: {line}")
     return model

@@ -58,6 +58,11 @@ def files_to_trust(folder: Path) -> FilesToTrust:
     for place in tool_folders(joined):
         _add(found, folder, place)
     _add(found, folder, SKILLS)
+    if settings is not None:
+        agents = settings[1].settings.agents.values()
+        _add_files(
+            found, folder, [f"{FOLDER}/{one.instructions_file}" for one in agents if one.instructions_file]
+        )
     if joined.mcp.project_files:
         _add_files(found, folder, PROJECT_FILES)
     return found

@@ -56,6 +56,15 @@ def users_settings() -> SettingsFile | None:
 
 def read_file(path: Path) -> SettingsFile | None:
     """The settings in a file, if there is one. Raises Problem, which names all that is wrong."""
+    text = read_user_text(path)
+    try:
+        return None if text is None else read_settings(text, str(path))
+    except SettingsError as problem:
+        raise Problem(str(problem)) from problem
+
+
+def read_user_text(path: Path) -> str | None:
+    """The text of a file of the user's settings; None if there is none. Raises Problem."""
     try:
         if path.exists() and not path.is_file():
             raise Problem(f"{path} is no ordinary file")
@@ -66,17 +75,14 @@ def read_file(path: Path) -> SettingsFile | None:
     except OSError as problem:
         raise Problem(f"{path} cannot be read: {problem.strerror or problem}") from problem
     if len(data) > MAX_BYTES:
-        raise Problem(f"{path}: settings have at most {MAX_BYTES:,} bytes")
-    try:
-        return read_settings(data.decode("utf-8", "replace"), str(path))
-    except SettingsError as problem:
-        raise Problem(str(problem)) from problem
+        raise Problem(f"{path}: expected at most {MAX_BYTES:,} bytes")
+    return data.decode("utf-8", "replace")
 
 
 def projects_settings(workspace: str | Path) -> tuple[ProjectFile, SettingsFile] | None:
     """The settings of a project, trusted or not; None if it has none. Raises TrustError or SettingsError."""
     found = read_project_file(workspace, PLACE)
-    return None if found is None else (found, read_settings(found.text, PLACE))
+    return None if found is None else (found, read_settings(found.text, PLACE, of_project=True))
 
 
 def settings_in_workspace(workspace: str | Path) -> JoinedSettings:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from toolcrib.credentials import names_credential
 from toolcrib.effect import Effect
 from toolcrib.errors import as_tuple
-from toolcrib.rules.name_patterns import any_name_matches, name_matches
+from toolcrib.rules.name_patterns import name_matches, selected
 
 __all__ = ["McpServer", "hides_value", "is_reference", "url_without_credentials"]
 
@@ -87,9 +87,7 @@ class McpServer:
 
     def uses(self, tool: str) -> bool:
         """Whether a tool of the server is used, by its name at the server."""
-        wanted = [pattern for pattern in self.tools if not pattern.startswith("!")]
-        left_out = [pattern[1:] for pattern in self.tools if pattern.startswith("!")]
-        return (not wanted or any_name_matches(wanted, tool)) and not any_name_matches(left_out, tool)
+        return selected(self.tools, tool)
 
     def effect_of(self, tool: str) -> Effect | None:
         """The configured effect of a tool; None if nothing is said of it. An exact name counts before a pattern."""

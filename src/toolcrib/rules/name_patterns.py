@@ -9,7 +9,15 @@ import functools
 import re
 from collections.abc import Iterable
 
-__all__ = ["ANYTHING", "WILDCARD", "PatternError", "any_name_matches", "name_expression", "name_matches"]
+__all__ = [
+    "ANYTHING",
+    "WILDCARD",
+    "PatternError",
+    "any_name_matches",
+    "name_expression",
+    "name_matches",
+    "selected",
+]
 
 ANYTHING = re.compile(r"[*?]+")  # a word or name that stands for any other
 WILDCARD = re.compile(r"[*?\[]")
@@ -22,6 +30,18 @@ class PatternError(ValueError):
 def any_name_matches(patterns: Iterable[str], name: str) -> bool:
     """Whether at least one of several patterns matches a name."""
     return any(name_matches(pattern, name) for pattern in patterns)
+
+
+def selected(patterns: Iterable[str], name: str) -> bool:
+    """Whether a selection has a name: one of its patterns matches, or it has none, and no "!pattern" matches.
+
+    >>> [selected(patterns, "grep") for patterns in ((), ("g*",), ("g*", "!grep"), ("!glob",))]
+    [True, True, False, True]
+    """
+    given = tuple(patterns)
+    wanted = [pattern for pattern in given if not pattern.startswith("!")]
+    left_out = [pattern[1:] for pattern in given if pattern.startswith("!")]
+    return (not wanted or any_name_matches(wanted, name)) and not any_name_matches(left_out, name)
 
 
 def name_matches(pattern: str, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CATALOGUE", "GROUPS", "BuiltIn"]
+__all__ = ["CATALOGUE", "DELEGATION", "GROUPS", "BuiltIn"]
 
 GROUPS = {
     "files": "Read and change files of the workspace.",
@@ -46,3 +46,4 @@ CATALOGUE = tuple(
     }.items()
     for name in names.split()
 )
+DELEGATION = frozenset(row.name for row in CATALOGUE if row.group == "delegation")

@@ -36,13 +36,14 @@ class SettingsFile:
     path: str
     settings: ToolSettings
     lines: TomlLines
+    of_project: bool = False
 
     def place(self, key: str) -> str:
         """The file and line of a key such as "shell.kind"."""
         return f"{self.path}, line {self.lines.of_path(key.split('.'))}"
 
 
-def read_settings(text: str, path: str = NAME) -> SettingsFile:
+def read_settings(text: str, path: str = NAME, *, of_project: bool = False) -> SettingsFile:
     """Settings from TOML. Raises SettingsError, which names all that is wrong.
 
     >>> read_settings("[tools]\\nshell = false").settings.switch("shell")
@@ -59,7 +60,7 @@ def read_settings(text: str, path: str = NAME) -> SettingsFile:
         raise SettingsError([f"{path}: not TOML: {problem}"]) from None
     lines = TomlLines(text)
     try:
-        return SettingsFile(path, ToolSettings.model_validate(data), lines)
+        return SettingsFile(path, ToolSettings.model_validate(data), lines, of_project)
     except ValidationError as failed:
         found = []
         for error in failed.errors(include_url=False):
@@ -73,16 +74,21 @@ def _words(where: list[str], error: Any) -> str:
     *above, key = where or [""]
     if error["type"] == "extra_forbidden":
         known = list(_table(above).model_fields)
-        near = get_close_matches(key, known, n=3)
+        near = [OTHER_WORDS[key]] if OTHER_WORDS.get(key) in known else get_close_matches(key, known, n=3)
         place = f" in [{'.'.join(above)}]" if above else ""
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
         return f"unknown key {key!r}{place}; {hint}"
     got = f"; got {_shown(error['input'])}"
     name = ".".join(where)
+    if error["type"] == "missing":
+        return f"{name} is missing: {_table(above).model_fields[key].description}"
     if error["type"] == "value_error":
         return f"{name}: {error['ctx']['error']}"
     if error["type"] == "literal_error":
         return f"{name} must be {error['ctx']['expected']}{got}"
+    if error["type"] in ("greater_than_equal", "less_than_equal"):
+        word = "at least" if error["type"] == "greater_than_equal" else "at most"
+        return f"{name} must be {word} {error['ctx'].get('ge', error['ctx'].get('le')):g}{got}"
     expected = _EXPECTED.get(error["type"])
     return f"{name} must be {expected}{got}" if expected else f"{name}: {error['msg']}{got}"
 
@@ -102,11 +108,21 @@ def _shown(value: Any) -> str:
     return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"
 
 
+OTHER_WORDS = {  # what other agents call a key, and what it is called here
+    "system_prompt": "instructions",
+    "prompt": "instructions",
+    "prompt_file": "instructions_file",
+    "allowed_tools": "tools",
+    "max_iterations": "max_turns",
+    "steps": "max_turns",
+}
 _EXPECTED = {
     "bool_type": "true or false",
     "string_type": "a text",
     "tuple_type": "a list of texts",
     "list_type": "a list of texts",
+    "string_too_short": "a text that is not empty",
+    "int_type": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
     "greater_than": "a number above 0",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from toolcrib.rules.name_patterns import any_name_matches, selected
 from toolcrib.settings.catalogue import CATALOGUE, GROUPS
 
 if TYPE_CHECKING:
     from toolcrib.mcp.config import McpServer
 
-__all__ = ["ToolSettings"]
+__all__ = ["NamedAgentSettings", "ToolSettings"]
+
+AGENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class SettingsTable(BaseModel):
@@ -146,6 +150,77 @@ class McpSettings(SettingsTable):
     )
 
 
+class NamedAgentSettings(SettingsTable):
+    """An agent that a run may hand tasks to. What it may do is at most what the run may do."""
+
+    description: str = Field(
+        min_length=1, description="What it can be asked to do, for the model that asks it."
+    )
+    model: str = Field("", description="Its model, as for --model; without it, that of the run.")
+    instructions: str = Field("", description="Its system prompt: who it is, and how it works.")
+    instructions_file: str = Field(
+        "", description="A file with its instructions, below the folder of this toolcrib.toml."
+    )
+    tools: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description='Patterns of the tools of the run that it has; "!name" leaves one out. Without it, all but those '
+        "of delegation.",
+    )
+    autonomy: Literal["read_only", "supervised", "sandboxed", "full"] = Field(
+        "full", description="Its autonomy, where that of the run is not lower."
+    )
+    max_turns: int = Field(50, gt=0, description="How often its model is asked in a task.")
+    budget_tokens: int | None = Field(None, gt=0, description="Tokens that a task may use.")
+    budget_cost: float | None = Field(None, gt=0, description="What a task may cost, in US dollars.")
+    max_tokens: int | None = Field(None, gt=0, description="Tokens that one answer of its model may have.")
+    temperature: float | None = Field(None, ge=0, description="The temperature of its model.")
+
+    @field_validator("instructions_file")
+    @classmethod
+    def _lies_below(cls, file: str) -> str:
+        parts = file.split("/")
+        if file and (not all(parts) or {".", ".."} & set(parts)):
+            raise ValueError(
+                f"expected a path below the folder of this file, such as agents/a.md; got {file!r}"
+            )
+        return file
+
+    @field_validator("tools")
+    @classmethod
+    def _can_be_read(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
+        selected(tools, "")  # a pattern that cannot be read raises
+        return tools
+
+    @model_validator(mode="after")
+    def _has_one_source_of_instructions(self) -> NamedAgentSettings:
+        if self.instructions and self.instructions_file:
+            raise ValueError("give instructions or instructions_file, not both")
+        return self
+
+
+class DelegationSettings(SettingsTable):
+    """Which agents a run may hand tasks to, besides those in `agents`."""
+
+    helper: bool = Field(
+        True,
+        description="The agent helper: the model, tools and instructions of the run, without delegation.",
+    )
+    max_depth: int = Field(3, gt=0, le=10, description="How many agents below the run an agent may stand.")
+    models: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="Patterns of the models that agents of a project may name, besides the model of the run. "
+        "Not in a project.",
+    )
+
+    @field_validator("models")
+    @classmethod
+    def _can_be_read(cls, models: tuple[str, ...]) -> tuple[str, ...]:
+        any_name_matches(models, "")  # a pattern that cannot be read raises
+        return models
+
+
 class ToolSettings(SettingsTable):
     """The settings in toolcrib.toml: which tools an agent has, and how they work."""
 
@@ -155,6 +230,20 @@ class ToolSettings(SettingsTable):
     edits: EditSettings = EditSettings.model_construct()
     plugins: PluginSettings = PluginSettings.model_construct()
     mcp: McpSettings = McpSettings.model_construct()
+    delegation: DelegationSettings = DelegationSettings.model_construct()
+    agents: dict[str, NamedAgentSettings] = Field(
+        default={}, description="The agents that a run may hand tasks to, by name. They switch new_task on."
+    )
+
+    @field_validator("agents")
+    @classmethod
+    def _names_fit(cls, agents: dict[str, NamedAgentSettings]) -> dict[str, NamedAgentSettings]:
+        for name in agents:
+            if not AGENT_NAME.fullmatch(name):
+                raise ValueError(
+                    f"the name {name!r} must have at most 64 characters, of letters, digits, - and _"
+                )
+        return agents
 
     def switch(self, name: str) -> bool:
         """Whether a built-in tool is on: by its own switch, its group's, or by default.
@@ -164,7 +253,12 @@ class ToolSettings(SettingsTable):
         [False, True, True]
         """
         said = self.said(name)
-        return bool(getattr(self.tools, name)) if said is None else said
+        return self.by_default(name) if said is None else said
+
+    def by_default(self, name: str) -> bool:
+        """Whether a built-in tool of which nothing is written is on: those of delegation are where agents are named."""
+        row = _ROWS[name]
+        return row.on or (row.group == "delegation" and not row.alone and bool(self.agents))
 
     def only(self, name: str) -> ToolSettings:
         """These settings with every other built-in tool off."""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out
+from toolcrib.cli.named_agents import agents_left_out
 from toolcrib.cli.options import WorkspaceFolder
 from toolcrib.cli.tool_settings import (
     PLACE,
@@ -19,6 +20,8 @@ from toolcrib.cli.tool_settings import (
     why_not_trusted,
 )
 from toolcrib.errors import ToolcribError
+from toolcrib.settings.file import SettingsFile
+from toolcrib.settings.joined import join_settings
 from toolcrib.visible import escape_invisible
 
 FileToCheck = Annotated[
@@ -31,13 +34,18 @@ def command(file: FileToCheck = None, workspace: WorkspaceFolder = Path()) -> in
     """The exit code is 1 if something is wrong."""
     lines: list[str] = []
     broken = False
-    checks = (_users, partial(_projects, workspace)) if file is None else (partial(_file, file),)
+    counting: list[SettingsFile] = []
+    both = (partial(_users, counting), partial(_projects, counting, workspace))
+    checks = both if file is None else (partial(_file, file),)
     for check in checks:
         try:
             lines.append(check())
         except (Problem, ToolcribError) as problem:
             broken = True
             lines.append(problem.message if isinstance(problem, Problem) else str(problem))
+    for line, wrong in agents_left_out(join_settings(counting), workspace):
+        lines.append(line)
+        broken |= wrong
     for line in lines:
         out("\n".join(escape_invisible(part) for part in line.splitlines()))
     return NOT_DONE if broken else DONE
@@ -49,14 +57,20 @@ def _file(path: Path) -> str:
     return f"{path}: fine"
 
 
-def _users() -> str:
-    path = settings_path()
-    return f"{path}: {'does not exist' if users_settings() is None else 'fine'}"
+def _users(counting: list[SettingsFile]) -> str:
+    path, settings = settings_path(), users_settings()
+    if settings is None:
+        return f"{path}: does not exist"
+    counting.append(settings)
+    return f"{path}: fine"
 
 
-def _projects(workspace: Path) -> str:
+def _projects(counting: list[SettingsFile], workspace: Path) -> str:
     found = projects_settings(workspace)
     if found is None:
         return f"{PLACE} of this folder: does not exist"
     why = why_not_trusted(found[0])
-    return f"{PLACE} of this folder: fine" + (f", but not used: {why}" if why else "")
+    if why:
+        return f"{PLACE} of this folder: fine, but not used: {why}"
+    counting.insert(0, found[1])
+    return f"{PLACE} of this folder: fine"

@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -28,7 +28,7 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
 from toolcrib.cli.settings_in_effect import DEFAULT_OF_RUNS, NO_CHECKPOINTS, settings_in_effect
-from toolcrib.cli.tool_settings import ToolsWanted
+from toolcrib.cli.tool_settings import ToolsWanted, settings_in_workspace
 from toolcrib.cli.undo_text import undo_hint
 from toolcrib.cli.user_files import approval_store, checkpoints_of, stored_secrets, writable_audit_log
 from toolcrib.command.sandbox import why_not_contained
@@ -37,8 +37,8 @@ from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.events import Notice
 from toolcrib.mending import told
 from toolcrib.messages import Message
-from toolcrib.settings.catalogue import CATALOGUE
-from toolcrib.toolset import is_toolset, name_of
+from toolcrib.settings.catalogue import DELEGATION
+from toolcrib.toolset import is_toolset
 
 if TYPE_CHECKING:
     from toolcrib.agent import ModelReviewer
@@ -50,14 +50,12 @@ if TYPE_CHECKING:
     from toolcrib.secrets import SecretFile
     from toolcrib.toolbox import Toolbox
 
-INSTRUCTIONS = """\
-You work in a folder, the workspace, through tools. Paths are relative to it.
+IN_A_WORKSPACE = "You work in a folder, the workspace, through tools. Paths are relative to it."
+INSTRUCTIONS = f"""\
+{IN_A_WORKSPACE}
 Look before you change anything, and make the smallest change that does the job. After a change, check that it \
 works, for example by running the tests. Some calls are put to the user first; if they say no, respect it.
 When the task is done, or cannot be done, say plainly what you did, what you found and what is left open."""
-
-HELPER = "Does a part of the work with the same tools. It has not seen this conversation: say all that it must know."
-DELEGATION = {row.name for row in CATALOGUE if row.group == "delegation"}
 
 SECRETS = """
 Secrets may stand in shell commands as <secret_ref:NAME>; the values are put in where the command runs, and you never \
@@ -151,7 +149,8 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
     # A transcript names the files of long outputs, so with a transcript they outlive the run.
     overflow = Path(scratch.path() if path is None else tempfile.mkdtemp(prefix="toolcrib-outputs-"))
     try:
-        chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow, model)
+        secrets = stored_secrets()
+        chosen, assembly = _load_tools(run, tools, policy, sandbox, overflow, model, secrets)
         if factory is None:
             require_dependencies(tool for tool in assembly.named if not is_toolset(tool))
         checkpoints = _checkpoints(run, tools.workspace)
@@ -170,7 +169,6 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
             stdout_reserved() if run.json else nullcontext(sys.stdout) as stdout,
         ):
             display, approver = _display(run, stdout)
-            secrets = stored_secrets()
             box = assembly.toolbox(
                 policy=settings.policy,
                 limits=settings.limits or None,
@@ -187,7 +185,7 @@ def command(run: RunCommandOptions, tools: ToolsToUse, policy: PolicyOptions, sa
                 model,
                 toolbox=box,
                 checkpoints=checkpoints,
-                instructions=_instructions(secrets),
+                instructions=_instructions(INSTRUCTIONS, secrets),
                 max_turns=run.max_turns,
                 budget=Budget(tokens=run.budget_tokens, seconds=run.budget_seconds),
                 early_start=run.early_start,
@@ -241,6 +239,7 @@ def _load_tools(
     sandbox: SandboxOptions,
     overflow: Path,
     model: Model,
+    secrets: SecretFile | None,
 ) -> tuple[Sandbox, Assembly]:
     """The sandbox that commands run in, and the tools."""
     from toolcrib.tools import Workspace  # loads every built-in tool, which `--help` can do without
@@ -256,17 +255,14 @@ def _load_tools(
 
     agents: dict[str, Delegate] = {}
     servers = ServersWanted(tools.mcp_files, start=True, asks=asks)
-    assembly = load_assembly(
-        tools.references, workspace, chosen, ToolsWanted(name, asks, agents), mcp=servers
-    )
-    if "new_task" in assembly.sources:
-        own = [tool for tool in assembly.builtin if name_of(tool) not in DELEGATION]
-        box = replace(assembly, builtin=own).toolbox(
-            autonomy="full"
-        )  # the run's own policy holds for it, too
-        from toolcrib.agent.delegation import Delegate
+    wanted = ToolsWanted(name, asks, agents)
+    joined = settings_in_workspace(tools.workspace)
+    assembly = load_assembly(tools.references, workspace, chosen, wanted, mcp=servers, joined=joined)
+    if DELEGATION & assembly.sources.keys():
+        from toolcrib.cli.named_agents import OuterRun, agents_of_run
 
-        agents["helper"] = Delegate(Agent(model, toolbox=box, instructions=INSTRUCTIONS), HELPER)
+        for_all = (_instructions(INSTRUCTIONS, secrets), _instructions(IN_A_WORKSPACE, secrets))
+        agents |= agents_of_run(OuterRun(tools.workspace, assembly, model, name, *for_all), joined)
     return chosen, assembly
 
 
@@ -316,8 +312,8 @@ def _task(run: RunCommandOptions) -> str:
     raise Problem('the task is missing: toolcrib run "make the tests pass"')
 
 
-def _instructions(secrets: SecretFile | None) -> str:
-    return INSTRUCTIONS + (SECRETS.format(", ".join(sorted(secrets.names()))) if secrets else "")
+def _instructions(text: str, secrets: SecretFile | None) -> str:
+    return text + (SECRETS.format(", ".join(sorted(secrets.names()))) if secrets else "")
 
 
 def _earlier_messages(run: RunCommandOptions) -> list[Message]:

@@ -6,12 +6,16 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 
-from toolcrib import Context, Effect, Toolbox, ToolError
+from tests.cases import each
+from tests.virtual_time import run_virtually
+from toolcrib import Context, Effect, Retry, Toolbox, ToolError
 from toolcrib.function import tool
 from toolcrib.sink import EventLog
 
@@ -195,3 +199,192 @@ async def test_what_outlives_its_call_reports_nothing_more(release: threading.Ev
     await asyncio.gather(*left)
     assert await asyncio.to_thread(spoken.wait, 10) and said == ["refused"]
     assert len(log.events) == ended
+
+
+# -- timeouts and groups of a tool's own, on a clock that jumps. The grace is 5 s, the deadline of the call 60 s.
+
+
+class Own:
+    """What a tool does when something of its own cancels it: what follows the cancellation takes `after` seconds."""
+
+    def __init__(self, after: float, *, stops: bool = True) -> None:
+        self.after = after
+        self.stops = stops
+        self.seen: list[bool] = []  # what the context said of each cancellation
+        self.ended = asyncio.Event()
+
+    async def interrupted(self, ctx: Context) -> None:
+        """Waits until it is cancelled, and then cleans up."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.seen.append(ctx.cancelled)
+            await self.clean_up(ctx)
+
+    async def clean_up(self, ctx: Context) -> None:
+        if self.stops:
+            await asyncio.sleep(self.after)
+            return
+        until = asyncio.get_running_loop().time() + self.after
+        while (left := until - asyncio.get_running_loop().time()) > 0:
+            try:
+                await asyncio.sleep(left)
+            except asyncio.CancelledError:
+                self.seen.append(ctx.cancelled)
+
+    async def timeout(self, ctx: Context) -> str:
+        try:
+            async with asyncio.timeout(1):
+                await self.interrupted(ctx)
+        except TimeoutError:
+            return "went on"
+        finally:
+            self.ended.set()
+        return "never"
+
+    async def caught(self, ctx: Context) -> str:
+        try:
+            async with asyncio.timeout(1):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            await self.clean_up(ctx)
+        return "went on"
+
+    async def within(self, ctx: Context) -> str:
+        @asynccontextmanager
+        async def limited() -> AsyncIterator[None]:
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(asyncio.timeout(1))
+                yield
+
+        try:
+            async with limited():
+                await self.interrupted(ctx)
+        except TimeoutError:
+            return "went on"
+        return "never"
+
+    async def group(self, ctx: Context) -> str:
+        async def fail() -> None:
+            await asyncio.sleep(1)
+            raise ValueError("x")
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(fail())
+                await self.interrupted(ctx)
+        except* ValueError:
+            pass
+        return "went on"
+
+    async def anyio(self, ctx: Context) -> str:
+        with anyio.move_on_after(1):
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.seen.append(ctx.cancelled)
+                with anyio.CancelScope(shield=True):
+                    await self.clean_up(ctx)
+        return "went on"
+
+    async def inner(self, ctx: Context) -> str:
+        return (await ctx.call("timeout")).text
+
+    async def message(self, ctx: Context) -> str:
+        task = asyncio.ensure_future(asyncio.sleep(30))
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            await self.clean_up(ctx)
+        return "went on"
+
+    async def retried(self, ctx: Context) -> str:
+        return await self.timeout(ctx)
+
+    async def later(self, ctx: Context) -> str:
+        """A timeout that passes when the call has its answer already."""
+        try:
+            async with asyncio.timeout(100):
+                await self.clean_up(ctx)
+        finally:
+            self.ended.set()
+        return "never"
+
+    def box(self) -> Toolbox:
+        names = ["timeout", "caught", "within", "group", "anyio", "inner", "message", "later"]
+        tools = [tool(getattr(self, name), effect=READ, secrets=()) for name in names]
+        tools.append(tool(self.retried, effect=READ, secrets=(), idempotent=True, retry=Retry(attempts=2)))
+        return Toolbox(tools, timeout=60, grace=5)
+
+
+@pytest.mark.promise(
+    "faults.md",
+    "A timeout or a task group of a tool's own cancels neither the call nor its caller, however long the tool takes to "
+    "clean up.",
+)
+@each("name", ["timeout", "caught", "within", "group", "anyio", "inner", "message", "retried"])
+def test_a_timeout_of_the_tools_own_takes_nothing_from_its_deadline(name: str) -> None:
+    """What follows it takes longer than the grace, as the tool may: nobody told the call to stop."""
+
+    async def called() -> tuple[str, int, list[bool]]:
+        own = Own(20.0)
+        task = asyncio.current_task()
+        assert task is not None
+        return (await own.box().call(name, {})).text, task.cancelling(), own.seen
+
+    text, cancelling, seen = run_virtually(called())
+    assert (text, cancelling) == ("went on", 0)
+    assert not any(seen), "the context said that the call was cancelled"
+
+
+@pytest.mark.promise(
+    "faults.md",
+    "A timeout or a task group of a tool's own cancels neither the call nor its caller, however long the tool takes to "
+    "clean up.",
+)
+@each(
+    "name, stops, code",
+    [
+        ("timeout", True, "timed_out"),
+        ("within", True, "timed_out"),
+        ("timeout", False, "outcome_unknown"),
+        ("within", False, "outcome_unknown"),
+        ("group", False, "outcome_unknown"),
+        ("anyio", False, "outcome_unknown"),
+        ("inner", False, "outcome_unknown"),
+        ("later", False, "outcome_unknown"),
+        ("retried", False, "outcome_unknown"),
+    ],
+)
+def test_a_clean_up_that_outlasts_the_deadline_is_a_result_and_cancels_nobody(
+    name: str, stops: bool, code: str
+) -> None:
+    async def called() -> tuple[str | None, float, int, int]:
+        own = Own(200.0, stops=stops)
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        result = await own.box().call(name, {})
+        ended, cancelling = loop.time(), task.cancelling()
+        await asyncio.sleep(400)  # what was let go goes on, and cancels whoever it runs in, not its caller
+        return result.code, ended, cancelling, task.cancelling()
+
+    found, ended, *cancelling = run_virtually(called())
+    assert (found, cancelling) == (code, [0, 0])
+    assert ended == pytest.approx(60 if stops else 65, abs=6)
+
+
+@each("name", ["timeout", "within", "group", "anyio", "inner"])
+def test_the_callers_cancellation_reaches_a_tool_that_a_timeout_of_its_own_has_cancelled(name: str) -> None:
+    async def called() -> tuple[bool, float]:
+        own = Own(200.0, stops=False)
+        loop = asyncio.get_running_loop()
+        call = asyncio.ensure_future(own.box().call(name, {}))
+        await asyncio.sleep(2)
+        call.cancel()
+        await asyncio.wait([call])
+        return call.cancelled(), loop.time()
+
+    cancelled, ended = run_virtually(called())
+    assert cancelled
+    assert ended == pytest.approx(7, abs=6)

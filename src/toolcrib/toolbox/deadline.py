@@ -2,8 +2,8 @@
 
 The coroutine of the tool is driven by hand, inside the task of the caller, with `send` and `throw`. A coroutine that
 never waits needs no deadline. A coroutine that waits is cancelled when its deadline passes, or when its caller is
-cancelled. If it does not stop even then, it is let go: it runs on in a task of its own, and the call is answered as
-of unknown outcome.
+cancelled. If it has not stopped a grace later, it is let go: it runs on in a task of its own, and the call is answered
+as of unknown outcome. A timeout of its own is its own affair, and takes nothing from its deadline.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from toolcrib.errors import Cancelled
-from toolcrib.toolbox.task_groups import cancelled_by_task_group
+from toolcrib.toolbox.own_cancellations import (
+    CancellingScope,
+    cancelled_by_group_at_its_end,
+    let_go,
+    own_cancellations,
+)
 
 __all__ = ["Deadline", "DeadlinePassed", "NotStarted", "WillNotStop"]
 
@@ -35,7 +40,7 @@ class WillNotStop(Exception):
         self.has_stopped = has_stopped
 
 
-class Deadline:
+class Deadline(CancellingScope):
     """Drives a coroutine that has already suspended once, and cancels it when its deadline passes.
 
     `arm` starts the clock. `throw` hands an exception on to the coroutine. `disarm` stops the clock and tells our own
@@ -43,7 +48,8 @@ class Deadline:
     """
 
     __slots__ = (
-        "cancelling", "coro", "ctx", "expired", "grace", "interrupted", "left", "over", "task", "timer", "waits",
+        "cancelling", "coro", "ctx", "expired", "grace", "interrupted", "left", "over", "task", "timer", "told",
+        "waits",
     )  # fmt: skip
 
     task: asyncio.Task[Any] | None
@@ -58,11 +64,11 @@ class Deadline:
         self.task = task = asyncio.current_task()
         assert task is not None
         self.cancelling = task.cancelling()
-        self.expired = self.over = False
+        self.expired = self.told = self.over = False
         if self.waits:
             self.left = seconds
         elif seconds is not None:
-            self.timer = task.get_loop().call_later(seconds, self._expire)
+            self.timer = task.get_loop().call_later(seconds, self._ring)
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -78,10 +84,9 @@ class Deadline:
             yield
         finally:
             self.waits -= 1
-            if (
-                not self.waits and self.left is not None and self.timer is None
-            ):  # else it was stopped meanwhile
-                self.timer = loop.call_later(self.left, self._expire)
+            # Without a `left`, or with a timer, the call was stopped meanwhile.
+            if not self.waits and self.left is not None and self.timer is None:
+                self.timer = loop.call_later(self.left, self._ring)
 
     def throw(self, error: BaseException) -> Any:
         """Hand an exception to the coroutine; returns what it waits for next.
@@ -91,17 +96,25 @@ class Deadline:
         task = self.task
         assert task is not None
         if isinstance(error, asyncio.CancelledError):
-            if not (self.expired or self.over) and cancelled_by_task_group(self.coro):
-                task.uncancel()  # nobody but the code itself asked for it
-                return self.coro.throw(error)
             if self.over:
-                raise WillNotStop(task.get_loop().create_task(_finish(self.coro, error)).done)
-            if self.ctx is not None:
-                self.ctx._cancelled = True
-            if self.timer is not None:
-                self.timer.cancel()
-            self.timer = task.get_loop().call_later(self.grace, self._give_up)
+                raise WillNotStop(let_go(self.coro, task, error).done)
+            if not self.told and self._told_to_stop(task):
+                self.told = True
+                if self.ctx is not None:
+                    self.ctx._cancelled = True
+                if self.timer is not None:
+                    self.timer.cancel()
+                self.timer = task.get_loop().call_later(self.grace, self._ring)
         return self.coro.throw(error)
+
+    def _told_to_stop(self, task: asyncio.Task[Any]) -> bool:
+        """Whether the deadline or the caller asked for a cancellation, and not the code itself."""
+        if self.expired:
+            return True
+        if cancelled_by_group_at_its_end(self.coro, task):
+            task.uncancel()
+            return False
+        return task.cancelling() - self.cancelling > own_cancellations(self.coro, task)
 
     def disarm(self) -> None:
         self.left = None
@@ -109,10 +122,13 @@ class Deadline:
             self.timer.cancel()
         task = self.task
         assert task is not None
-        for mine in (self.expired, self.over):
-            if mine:
-                task.uncancel()
+        for _ in range(self.asked()):
+            task.uncancel()
+        self.coro = None
         self.interrupted = task.cancelling() > self.cancelling
+
+    def asked(self) -> int:
+        return 0 if self.coro is None else self.expired + self.over
 
     def judged(self, error: BaseException) -> BaseException:
         """The exception of the coroutine; DeadlinePassed instead, if our own cancellation stopped it."""
@@ -121,40 +137,10 @@ class Deadline:
         stopped = isinstance(error, asyncio.CancelledError | Cancelled)
         return DeadlinePassed() if stopped and self.expired and not self.interrupted else error
 
-    def _expire(self) -> None:
-        self.expired = True
+    def _ring(self) -> None:
+        if self.told:
+            self.over = True
+        else:
+            self.expired = True
         assert self.task is not None
         self.task.cancel()
-
-    def _give_up(self) -> None:
-        self.over = True
-        assert self.task is not None
-        self.task.cancel()
-
-
-class _Resumed:
-    """Awaits a coroutine that has begun elsewhere, beginning with an exception that is thrown into it."""
-
-    def __init__(self, coro: Any, error: BaseException) -> None:
-        self._coro = coro
-        self._error = error
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        try:
-            waiting = self._coro.throw(self._error)
-            while True:
-                try:
-                    sent = yield waiting
-                except BaseException as error:
-                    waiting = self._coro.throw(error)
-                else:
-                    waiting = self._coro.send(sent)
-        except StopIteration as stop:
-            return stop.value
-
-
-async def _finish(coro: Any, error: BaseException) -> None:
-    try:
-        await _Resumed(coro, error)
-    except BaseException:  # its call has its answer already: what it raises now is nobody's
-        return

@@ -209,6 +209,9 @@ FORESEEN = [
     ('write_file {"path": "keys/a", "content": ""}', "deny: stay", "decided by  keys (policy.toml:1)"),
     ('read_file {"path": ".//a/../b"}', "allow\n", "reaches     read b\n"),
     ('grep {"pattern": "x"}', "allow\n", "reaches     read all of the workspace\n"),
+    ('shell {"command": "rm -rf f"}', "allow\n", "run rm -rf f\n  reaches     delete f and all below\n  auto"),
+    ('shell {"command": "mv a b"}', "allow\n", "reaches     delete a\n  reaches     write b\n  autonomy"),
+    ('shell {"command": "make a b"}', "allow\n", "  may reach   a, b (rules that deny look at these, too)\n"),
 ]
 
 
@@ -274,6 +277,11 @@ def test_doctor_names_what_else_counts(home: Home) -> None:
     ):
         assert words in said, words
     assert "hunter2" not in said and "API_KEY" not in said
+    (home.ws / ".cursor").mkdir()
+    (home.ws / ".cursor/mcp.json").write_text('{"mcpServers": {"a": {"command": 5}}}')
+    assert home("trust", "--yes").returncode == 0
+    noted = home("doctor")
+    assert (noted.stdout + noted.stderr).count("MCP server a was left out") == 1
     (home.ws / ".toolcrib/policy.toml").write_text("# other\n")
     log = Path(home.env["HOME"]) / ".local/state/toolcrib/audit.jsonl"
     log.write_text(log.read_text().replace("write_file", "read_file"))

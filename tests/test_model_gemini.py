@@ -139,7 +139,7 @@ async def test_vertex_is_asked_with_the_project_and_a_token() -> None:
                 location="europe-west1",
                 credentials=Credentials(),
             )
-            assert model.name == f"gemini:{name}"
+            assert model.name == f"vertex:{name}"
             await model.respond(REQUEST)
             await model.aclose()
     assert [head.split()[1] for head in peer.heads] == [
@@ -166,7 +166,7 @@ async def test_a_project_without_credentials_is_told(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "missing.json"))
     async with serving(json.dumps(HELLO).encode()) as peer:
         model = Gemini("m", base_url=peer.address, project="mine")
-        with pytest.raises(ModelError, match="no credentials for gemini:m"):
+        with pytest.raises(ModelError, match="no credentials for vertex:m"):
             await model.respond(REQUEST)
         await model.aclose()
     assert peer.heads == []

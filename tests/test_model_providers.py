@@ -42,7 +42,7 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
             "gemini_interactions:g",
             "https://generativelanguage.googleapis.com",
         ),
-        ("vertex:g", "Gemini", "gemini:g", None),
+        ("vertex:g", "Gemini", "vertex:g", None),
         ("bedrock:b", "BedrockConverse", "bedrock:b", None),
         ("bedrock-messages:b", "BedrockMessages", "bedrock:b", None),
         ("cohere:c", "Cohere", "cohere:c", "https://api.cohere.com"),

@@ -51,8 +51,9 @@ def load_assembly(
     wanted: ToolsWanted = ToolsWanted(),  # noqa: B008 - a frozen value
     mcp: ServersWanted = ServersWanted(),  # noqa: B008 - a frozen value
     joined: JoinedSettings | None = None,
+    notes: bool = True,
 ) -> Assembly:
-    """The tools of a command; notes go to stderr. Raises Problem for what cannot be loaded.
+    """The tools of a command; with `notes`, what is left out is said on stderr. Raises Problem for what cannot be loaded.
 
     `joined` are the settings that count in the workspace, where the caller has read them.
     """
@@ -72,9 +73,9 @@ def load_assembly(
             )
     except PluginError as problem:
         raise Problem(str(problem)) from problem
-    for note in assembly.notes:
+    for note in assembly.notes if notes else ():
         say(f"note: {escape_invisible(note)}")
-    servers = toolset_of_servers(folder, mcp)
+    servers = toolset_of_servers(folder, mcp, notes=notes)
     if servers is not None:
         assembly.named.append(servers)
     return assembly

@@ -175,11 +175,16 @@ def servers_of_project_file(item: Trustable) -> tuple[list[McpServer], list[str]
     return [replace(server, source=source, trusted=False, effects={}) for server in servers], notes
 
 
-def toolset_of_servers(workspace: str | Path, wanted: ServersWanted) -> McpToolset | None:
-    """The tools of the MCP servers that count in a folder; None without any. What is not used is said on stderr."""
+def toolset_of_servers(
+    workspace: str | Path, wanted: ServersWanted, *, notes: bool = True
+) -> McpToolset | None:
+    """The tools of the MCP servers that count in a folder; None without any. What is not used is said on stderr.
+
+    Without `notes`, what is wrong in the files of servers is not said.
+    """
     found = configured_servers(workspace, wanted.files) if wanted.configured else servers_in(wanted.files)
     servers = found.enabled()
-    for note in found.notes:
+    for note in found.notes if notes else ():
         say(f"note: {on_one_line(note)}")
     if wanted.tool:
         servers = [server for server in servers if may_belong(wanted.tool, server.name)]

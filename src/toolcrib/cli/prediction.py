@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolcrib.access import PATHS, Access
+from toolcrib.access import PATHS, Access, Reach
 from toolcrib.call import ToolCall
 from toolcrib.cli.dry_run import dry_run
 from toolcrib.effect import Effect
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TOOL = "the tool itself"
 APPROVED = "an approval that you kept"
+MAX_GUESSED = 8  # paths that are named
 POLICY_SAYS = {Verb.ALLOW: "allows it", Verb.ASK: "asks", Verb.DENY: "denies it"}
 
 
@@ -52,7 +53,7 @@ class Prediction:
         if not self.offered:
             lines.append("  the model   is not offered this tool")
         lines.append(f"  effect      {self.request.effect.label}")
-        lines += [f"  reaches     {on_one_line(text)}" for text in _reached(self.request)]
+        lines += [f"  {on_one_line(text)}" for text in _reached(self.request)]
         lines += [f"  {on_one_line(step)}" for step in self.policy.steps]
         if decision.strict:
             lines.append("  no earlier approval counts")
@@ -128,10 +129,28 @@ def _refused_by_workspace(tool: ResolvedTool, request: PolicyRequest) -> str:
 
 
 def _reached(request: PolicyRequest) -> list[str]:
-    """What a call reaches, in words, each thing once."""
+    """What a call reaches, in words, each thing once; then the paths that the words of a command could name."""
     if request.accesses is None:
-        return ["(the tool does not say)"]
-    return list(dict.fromkeys(_access_in_words(access) for access in request.accesses))
+        return ["reaches     (the tool does not say)"]
+    certain = [access for access in request.accesses if not (access.hint or _is_guess(access))]
+    lines = [f"reaches     {_access_in_words(access)}" for access in certain]
+    known = {_path(access) for access in certain}
+    words = {posixpath.normpath(word) for access in certain for word in access.argv or access.target.split()}
+    guessed = dict.fromkeys(_path(access) for access in request.accesses if _is_guess(access))
+    if named := [path for path in guessed if path in words and path not in known]:
+        more = ", …" if len(named) > MAX_GUESSED else ""
+        lines.append(f"may reach   {', '.join(named[:MAX_GUESSED])}{more} (rules that deny look at these, too)")
+    return list(dict.fromkeys(lines))
+
+
+def _is_guess(access: Access) -> bool:
+    """Whether the access stands for a word of a command that could be a path: then it counts as read and written."""
+    whole = access.target in (".", "/") and access.pattern.startswith("./") and access.pattern.endswith("**")
+    return access.free and access.subtree and whole and access.reach is not Reach.DELETE
+
+
+def _path(access: Access) -> str:
+    return posixpath.normpath(posixpath.join(access.target, access.pattern or ".")).removesuffix("/**")
 
 
 def _access_in_words(access: Access) -> str:

@@ -90,6 +90,11 @@ class Gemini(HttpTransport):
         )
         self._more: dict[str, Any] = encodable(dict(body or {}))
 
+    @property
+    def name(self) -> str:
+        own = self._vertex and self.codec.provider == self._provider
+        return f"vertex:{self.model}" if own else super().name
+
     def missing(self) -> Missing | None:
         if self._vertex:
             return None if self._project else Missing("project", ("GOOGLE_CLOUD_PROJECT",), "project")
@@ -177,7 +182,7 @@ class GeminiInteractions(Gemini):
     def _url(self, *, stream: bool) -> str:
         if self._vertex:
             raise ModelError(
-                f"{self.name}: Interactions are not sent to a Google Cloud project; use vertex:NAME"
+                f"{self.model}: Interactions are not sent to a Google Cloud project; name the model vertex:NAME"
             )
         return f"{self._versioned('v1beta')}/interactions{'?alt=sse' if stream else ''}"
 

@@ -53,7 +53,7 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
     _workspace(workspace, problems)
     _sandbox(workspace, problems)
     if workspace.is_dir():
-        assembly = load_assembly((), workspace)
+        assembly = load_assembly((), workspace, notes=False)  # they are listed among the problems
         _rules(workspace, assembly.toolbox(autonomy="full"), problems)
         _tools(assembly, problems)
         _servers(workspace, problems)

@@ -38,7 +38,7 @@ from toolcrib.events import (
 )
 from toolcrib.facts import MaxOutput
 from toolcrib.models import Scripted
-from toolcrib.question import Preview
+from toolcrib.question import Lasting, Preview
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.secrets import Redactor
 from toolcrib.secrets.masking import Masking
@@ -322,6 +322,23 @@ async def test_what_a_model_writes_itself_is_shown_and_stored_without_it(tmp_pat
         assert asked
         assert found(json.dumps(asked)) == ""
         ear.check(*results)
+
+
+async def test_a_store_of_approvals_that_fails_is_logged_without_what_was_approved(tmp_path: Path) -> None:
+    class Full:
+        def all(self) -> list[Any]:
+            return []
+
+        def add(self, approval: Any) -> None:
+            raise OSError(f"no room for {PLAIN}")
+
+    def approver(question: Any) -> Answer:
+        return Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+
+    with listening(tmp_path, use, autonomy="supervised", approver=approver, approvals=Full()) as ear:
+        result = await ear.box.call("use", {"note": PLAIN})
+        assert "an approval could not be kept" in ear.lines.getvalue()
+        ear.check(result)
 
 
 async def test_other_arguments_that_a_person_gave_are_told_without_it(tmp_path: Path) -> None:

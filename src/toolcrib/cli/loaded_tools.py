@@ -53,7 +53,7 @@ def load_assembly(
     joined: JoinedSettings | None = None,
     notes: bool = True,
 ) -> Assembly:
-    """The tools of a command; with `notes`, what is left out is said on stderr. Raises Problem for what cannot be loaded.
+    """The tools of a command; with `notes`, stderr says what is left out. Raises Problem for what cannot be loaded.
 
     `joined` are the settings that count in the workspace, where the caller has read them.
     """

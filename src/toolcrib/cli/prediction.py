@@ -139,7 +139,9 @@ def _reached(request: PolicyRequest) -> list[str]:
     guessed = dict.fromkeys(_path(access) for access in request.accesses if _is_guess(access))
     if named := [path for path in guessed if path in words and path not in known]:
         more = ", …" if len(named) > MAX_GUESSED else ""
-        lines.append(f"may reach   {', '.join(named[:MAX_GUESSED])}{more} (rules that deny look at these, too)")
+        lines.append(
+            f"may reach   {', '.join(named[:MAX_GUESSED])}{more} (rules that deny look at these, too)"
+        )
     return list(dict.fromkeys(lines))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import posixpath
 import time
@@ -17,6 +18,7 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Lasting, Question, Scope
+from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.runs import Runs
 
 __all__ = ["Approval", "ApprovalStorage", "Approvals", "ExpiryClock", "commands_begin_with", "prefixes_of"]
@@ -203,11 +205,19 @@ class Approvals:
         storage: ApprovalStorage | None = None,
         project: str = "",
         clock: Callable[[], float] = time.time,
+        mask: Mask = unmasked,
     ) -> None:
         self._runs = runs
+        self._mask = mask
         self._storage = storage
         self._project = project
         self._clock = ExpiryClock(clock)
+
+    def masked(self, mask: Mask) -> Approvals:
+        """The same approvals for a run within a call, whose secrets are masked too."""
+        made = copy.copy(self)
+        made._mask = mask
+        return made
 
     def add(self, question: Question, answer: Answer, tool: Any, identity: str, mark: str = "") -> None:
         """Remember an answer. For a run, `tool` is the very object that was asked about.
@@ -279,23 +289,23 @@ class Approvals:
         try:
             storage.add(approval)
         except BaseException as problem:  # the yes holds for this call all the same
-            _log_failure("an approval could not be kept", problem)
+            self._log_failure("an approval could not be kept", problem)
 
     def _stored(self) -> list[Approval]:
         try:
             return self._storage.all() if self._storage is not None else []
         except BaseException as problem:
-            _log_failure("approvals are not used", problem)
+            self._log_failure("approvals are not used", problem)
             return []
 
+    def _log_failure(self, what: str, problem: BaseException) -> None:
+        """Log what a storage raised, which may be anybody's code."""
+        import logging
 
-def _log_failure(what: str, problem: BaseException) -> None:
-    """Log what a storage raised, which may be anybody's code."""
-    import logging
-
-    if belongs_to_caller(problem):
-        raise problem
-    logging.getLogger("toolcrib").error("%s: %s: %s", what, type(problem).__name__, problem)
+        if belongs_to_caller(problem):
+            raise problem
+        message = self._mask(f"{what}: {type(problem).__name__}: {problem}")
+        logging.getLogger("toolcrib").error("%s", message)
 
 
 def _shown(question: Question, scope: Scope) -> str:

@@ -165,7 +165,9 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self._audit = audit
         self._runs = Runs(self.sink)
         where = str(project) if project else ""
-        self._approvals = Approvals(self._runs, storage=approvals, project=where, clock=clock)
+        self._approvals = Approvals(
+            self._runs, storage=approvals, project=where, clock=clock, mask=self._mask
+        )
         self._operator = OperatorLog(self.sink, self._mask)
         self._workers, self._large_results = Workers(), Workers(1)
         self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers, grace)
@@ -306,7 +308,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             outer._limiter if self._limiter is None else BothLimiters(self._limiter, outer._limiter, run)
         )
         made._audit = outer._audit if outer._audit is not None else self._audit
-        made._runs, made._approvals, made._approving = outer._runs, outer._approvals, outer._approving
+        made._runs, made._approving = outer._runs, outer._approving
+        made._approvals = outer._approvals.masked(made._mask)
         made._operator = OperatorLog(made.sink, made._mask)
         made._report = Report(made.sink, self._stats, made._operator, made._mask, made.masking, made._audit)
         made._steps = self._steps.within(outer._steps)

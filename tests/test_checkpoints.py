@@ -249,7 +249,7 @@ def test_what_is_not_covered_is_said_and_left_alone(tmp_path: Path) -> None:
     for name in ("build", "node_modules", ".git"):
         (root / name).mkdir()
         (root / name / "inner").write_text("x")
-    (root / "x.log").write_text("x")
+    (root / "x.log").write_text("x" * 70_000)
     (root / "large").write_bytes(bytes(2_000))
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -320,6 +320,40 @@ def test_empty_folders_of_the_sandbox_are_no_change(tmp_path: Path) -> None:
         "a command's/file",
     }
     assert (root / ".vscode").is_dir()
+
+
+@pytest.mark.promise("undo.md", "Small files that ignore rules leave out")
+def test_small_ignored_files_are_covered_where_they_are_few(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (root / ".git" / "info").mkdir(parents=True)
+    (root / ".git" / "info" / "exclude").write_text("/notes\n")
+    (root / ".gitignore").write_text(".env\n*.o\n")
+    (root / ".ignore").write_text("*.local\n!kept.o\n")
+    for name in (".env", "notes", "a.local", "src/.env"):
+        (root / name).write_text(f"KEY={name}\n")
+    (root / "notes2").mkdir()
+    for number in range(21):
+        (root / "notes2" / f"{number}.o").write_text("x")
+    (root / "notes2" / "kept.o").write_text("x")
+    kept = checkpoints(root)
+    first = kept.take("before")
+    assert kept.covers(".env") is kept.covers("notes2/kept.o") is None
+    assert kept.covers("notes2/1.o") == kept.covers("new.local") == "ignore rules leave it out"
+    (root / ".env").unlink()
+    (root / "notes").write_text("lost")
+    (root / "b.local").write_text("new")
+    (root / "notes2" / "1.o").unlink()
+    for number in range(30):  # more of them do not take away what is covered
+        (root / f"{number}.local").write_text("x")
+    kept.take("after", then="person")
+    undone = kept.undo(first.id)
+    assert (root / ".env").read_text() == "KEY=.env\n" and (root / "notes").read_text() == "KEY=notes\n"
+    assert {change.path for change in undone.changes} == {".env", "notes"}
+    assert (root / "b.local").exists() and undone.not_covered["b.local"] == "ignore rules leave it out"
+    assert undone.kept["notes2/1.o"] == "it is gone and was not saved: ignore rules leave it out"
+    for folder, _, names in os.walk(tmp_path / "store"):
+        assert not stat.S_IMODE(Path(folder).stat().st_mode) & 0o077 or folder == str(tmp_path / "store")
+        assert not any(stat.S_IMODE((Path(folder) / name).stat().st_mode) & 0o077 for name in names)
 
 
 def test_what_was_ignored_once_is_not_removed_when_it_is_covered_later(tmp_path: Path) -> None:

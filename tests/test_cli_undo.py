@@ -103,6 +103,19 @@ def test_what_background_processes_did_is_undone(home: Home) -> None:
     assert files(home.root) == before
 
 
+@pytest.mark.promise("undo.md", "`--diff` does not show the content of files that may hold secrets")
+def test_an_ignored_env_file_comes_back_and_is_not_shown(home: Home) -> None:
+    (home.root / ".gitignore").write_text(".env\n")
+    (home.root / ".env").write_text("API_KEY=zyxwvut\n")
+    script = "- calls:\n    - {name: shell, arguments: {command: 'rm .env'}}\n- text: Done.\n"
+    (home.root.parent / "env.yaml").write_text(script)
+    assert home.run(script="env").returncode == 0
+    for said in (home("undo", "--preview", "--diff"), home("undo", "--preview", "--diff", "--json")):
+        assert "not shown: it may hold secrets" in said.stdout and "zyxwvut" not in said.stdout
+    assert "made again  .env  +1" in home("undo").stdout
+    assert files(home.root)[".env"] == "API_KEY=zyxwvut\n"
+
+
 def test_what_a_person_changed_after_the_run_is_kept_and_named(home: Home) -> None:
     home.run()
     (home.root / "a.txt").write_text("mine\n")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcrib.ignore_rules import is_ignored, read_ignore_file
+from toolcrib.ignore_rules import IgnoreRules, read_ignore_file
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(
@@ -44,7 +44,7 @@ LINES = [
     ],
 )
 def test_no_line_takes_forever(line: str, path: str) -> None:
-    assert not is_ignored(read_ignore_file(".", line.encode()), path, False)
+    assert not IgnoreRules(tuple(read_ignore_file(".", line.encode()))).ignores(path, False)
 
 
 def by_git(root: Path, lines: bytes, paths: list[str]) -> set[str]:
@@ -60,12 +60,12 @@ def by_git(root: Path, lines: bytes, paths: list[str]) -> set[str]:
 
 def by_us(lines: bytes, paths: list[str]) -> set[str]:
     """The same: a path below a folder that is ignored is ignored."""
-    files = read_ignore_file(".", lines)
+    rules = IgnoreRules(tuple(read_ignore_file(".", lines)))
     found: set[str] = set()
     for path in paths:
         parts = path.split("/")
         above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        if any(is_ignored(files, folder, True) for folder in above) or is_ignored(files, path, False):
+        if any(rules.ignores(folder, True) for folder in above) or rules.ignores(path, False):
             found.add(path)
     return found
 

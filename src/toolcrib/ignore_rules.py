@@ -1,20 +1,26 @@
-"""Which files of a folder are no work of a person: what `.gitignore` files say, and folders that tools generate.
+"""Which files of a folder are no work of a person: what ignore files say, and folders that tools generate.
 
-Searches and checkpoints read the same rules. They mean what git makes of them; `ignore_patterns` matches a line in time
-linear in the path, because a `.gitignore` comes from strangers: `pathspec` turns such lines into expressions that
-backtrack, and `ignore-python` walks by path, without a matcher for folders that are kept open.
+Searches and checkpoints read the same rules: `.gitignore` and `.git/info/exclude`, with git's meaning, and `.ignore`
+files, which count for more, as in ripgrep. Settings outside, such as git's `core.excludesFile`, are not read.
+`ignore_patterns` matches a line in time linear in the path, because a `.gitignore` comes from strangers: `pathspec`
+turns such lines into expressions that backtrack, and `ignore-python` walks by path, without a matcher for folders that
+are kept open.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from toolcrib.ignore_patterns import as_bytes, expression
 
 IGNORE_FILE = ".gitignore"
-MAX_IGNORE_FILE = 100_000  # bytes of a .gitignore that are looked at
+OWN_IGNORE_FILE = ".ignore"
+REPOSITORY = ".git"
+EXCLUDES = f"{REPOSITORY}/info/exclude"
+RULES_IN = frozenset([IGNORE_FILE, OWN_IGNORE_FILE, REPOSITORY])  # names whose folder may have rules
+MAX_IGNORE_FILE = 100_000  # bytes of such a file that are looked at
 MAX_RULES = 1_000
 VERSION_CONTROL = frozenset([".git", ".hg", ".svn", ".jj"])
 GENERATED = frozenset(
@@ -108,14 +114,47 @@ def _without_spaces(line: str) -> str:
     return text + " " if backslashes % 2 and len(text) < len(line) else text
 
 
-def is_ignored(files: Sequence[IgnoreFile], path: str, is_folder: bool) -> bool:
-    """Whether a path is ignored by the files of the folders that it lies in, outermost first."""
-    return decision(files, path, is_folder) is True
-
-
 def decision(files: Sequence[IgnoreFile], path: str, is_folder: bool) -> bool | None:
     """What the files say, the innermost first; None where none of them says anything."""
     for file in reversed(files):
         if (said := file.says(path, is_folder)) is not None:
             return said
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """What holds in a folder: the rules of its repository, and those of `.ignore` files, which count for more."""
+
+    of_git: tuple[IgnoreFile, ...] = ()
+    own: tuple[IgnoreFile, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.of_git or self.own)
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        """Whether a path is ignored."""
+        said = decision(self.own, path, is_folder) if self.own else None
+        return bool(decision(self.of_git, path, is_folder) if said is None else said)
+
+    def within(
+        self,
+        names: Collection[str],
+        read: Callable[[str], Sequence[IgnoreFile]],
+        is_repository: Callable[[], bool],
+    ) -> IgnoreRules:
+        """The rules of a folder below, in which there may be files of these `names`.
+
+        `read` gives the rules of a file of the folder, none where there is no such file, and `is_repository` says
+        whether `.git` is really there: a repository within another one has rules of its own.
+        """
+        of_git, own = self.of_git, self.own
+        if REPOSITORY in names:
+            if of_git and is_repository():
+                of_git = ()
+            of_git += tuple(read(EXCLUDES))
+        if IGNORE_FILE in names:
+            of_git += tuple(read(IGNORE_FILE))
+        if OWN_IGNORE_FILE in names:
+            own += tuple(read(OWN_IGNORE_FILE))
+        return IgnoreRules(of_git, own)

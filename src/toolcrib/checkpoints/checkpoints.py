@@ -16,9 +16,8 @@ from typing import Any
 from toolcrib.checkpoints.entry import FILE, FOLDER, FileTree, PathEntry, changed_paths, kind_of_mode
 from toolcrib.checkpoints.history import Checkpoint, CheckpointError, Conversation, History, Whose
 from toolcrib.checkpoints.restore import Restorer
-from toolcrib.checkpoints.scan import IGNORED, CheckpointLimits, TreeScanner, why_by_name
+from toolcrib.checkpoints.scan import IGNORE_FILES, IGNORED, CheckpointLimits, TreeScanner, why_by_name
 from toolcrib.checkpoints.undo_plan import UndoPlan, UndoStep, make_plan
-from toolcrib.ignore_rules import IGNORE_FILE, is_ignored
 from toolcrib.private_files import replace_private_file
 
 __all__ = ["Change", "Checkpoints", "Restoration"]
@@ -291,14 +290,13 @@ class Checkpoints:
                 return f"it is larger than {self.limits.file_bytes >> 20} MB"
         if known is not None:
             return known.reason or None
-        rules = self._scanner.ignore_files_of(parts)
-        for depth in range(1, len(parts) + 1):
+        for depth, rules in enumerate(self._scanner.ignore_files.rules_of(parts), 1):
             above = "/".join(parts[:depth])
             is_folder = depth < len(parts) or (status is not None and kind_of_mode(status.st_mode) == FOLDER)
             if (
                 above not in tree.entries
-                and parts[depth - 1] != IGNORE_FILE
-                and is_ignored(rules, above, is_folder)
+                and parts[depth - 1] not in IGNORE_FILES
+                and rules.ignores(above, is_folder)
             ):
                 return IGNORED
         return None

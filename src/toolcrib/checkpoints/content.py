@@ -17,6 +17,7 @@ __all__ = ["ContentStore", "DamagedCopy"]
 
 WHOLE = 1 << 20  # bytes up to which a file is read in one piece
 CLONED_FROM = 1 << 16  # bytes from which a copy shares blocks
+SYNCED_ONE_BY_ONE = 20  # copies; where there are more, the system writes out all that it holds, once
 FICLONE = 0x40049409
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -32,6 +33,7 @@ class ContentStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.stored = 0
+        self._unsynced = 0  # copies since `settle`
         self._clones = True
         self._made: set[str] = set()
 
@@ -81,6 +83,12 @@ class ContentStore:
         """Somebody removed the store: its folders are made anew."""
         self._made.clear()
 
+    def settle(self) -> None:
+        """See to it that all copies outlast a power cut."""
+        if self._unsynced > SYNCED_ONE_BY_ONE and hasattr(os, "sync"):
+            os.sync()
+        self._unsynced = 0
+
     def has(self, digest: str) -> bool:
         """Whether a content is stored."""
         return self._path(digest).exists()
@@ -111,6 +119,7 @@ class ContentStore:
         try:
             try:
                 _write(fd, data)
+                self._sync(fd)
             finally:
                 os.close(fd)
             os.replace(temporary, path)
@@ -132,6 +141,7 @@ class ContentStore:
                         _write(copy, piece)
                 os.lseek(copy, 0, os.SEEK_SET)
                 digest, length = self.digest(copy)
+                self._sync(copy)
             finally:
                 os.close(copy)
             path = self._path(digest)
@@ -146,6 +156,12 @@ class ContentStore:
                 os.unlink(temporary)
             raise
         return digest, length
+
+    def _sync(self, fd: int) -> None:
+        """Before a copy gets its name: one of that name is taken for whole."""
+        self._unsynced += 1
+        if self._unsynced <= SYNCED_ONE_BY_ONE or not hasattr(os, "sync"):
+            os.fsync(fd)
 
     def _clone(self, source: int, target: int) -> bool:
         """Let the target share the blocks of the source; False where the file system cannot."""

@@ -218,10 +218,12 @@ class History:
     def append(self, checkpoint: Checkpoint, tree: FileTree) -> None:
         """Add a checkpoint with its tree, inside of `changing`."""
         line = self._differing(checkpoint, tree)
+        self.contents.settle()
         with open(self._file, "ab", opener=_private) as file:
             file.truncate(self._length)  # less a last line that was cut off
             file.write(line.to_json())
             file.flush()
+            os.fsync(file.fileno())
             status = os.fstat(file.fileno())
         self._stamp, self._length = (status.st_ino, status.st_size, status.st_mtime_ns), status.st_size
         self._lines.append(line)

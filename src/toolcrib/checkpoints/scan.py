@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, FileTree, PathEntry, entry_of, kind_of_mode
+from toolcrib.checkpoints.ignore_files import IgnoreFiles
 from toolcrib.checkpoints.rights import open_up, set_mode
 from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder
 from toolcrib.folder_handles import (
@@ -33,11 +34,10 @@ from toolcrib.folder_handles import (
 from toolcrib.ignore_rules import (
     GENERATED,
     IGNORE_FILE,
-    MAX_IGNORE_FILE,
+    OWN_IGNORE_FILE,
+    RULES_IN,
     VERSION_CONTROL,
-    IgnoreFile,
-    is_ignored,
-    read_ignore_file,
+    IgnoreRules,
 )
 
 __all__ = ["CheckpointLimits", "TreeScanner"]
@@ -45,17 +45,25 @@ __all__ = ["CheckpointLimits", "TreeScanner"]
 # Nanoseconds. A file that changed so shortly before it was read may change again within the same tick of the clock.
 RECENT = 50_000_000
 READ = os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC
+IGNORE_FILES = (IGNORE_FILE, OWN_IGNORE_FILE)  # always covered
 TRIES = 3  # to read a file that is written meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
-    """How much of a workspace a checkpoint covers, and how much is stored of all checkpoints of a workspace."""
+    """How much of a workspace a checkpoint covers, and how much is stored of all checkpoints of a workspace.
+
+    Files that ignore rules leave out are covered up to `ignored_bytes` each, where a folder has at most
+    `ignored_in_folder` of them that are new, and the whole workspace `ignored_paths`.
+    """
 
     file_bytes: int = 32 << 20
     tree_bytes: int = 1 << 30
     tree_paths: int = 50_000
     depth: int = 100
+    ignored_bytes: int = 64 << 10
+    ignored_in_folder: int = 20
+    ignored_paths: int = 1_000
     checkpoints: int = 1_000
     days: float = 14
     stored_bytes: int = 2 << 30
@@ -67,7 +75,7 @@ class _Folder:
 
     path: str
     handle: FolderHandle
-    ignore: list[IgnoreFile]
+    ignore: IgnoreRules
     mode: int | None = None  # that it gets back
     inner: list[str] = field(default_factory=list)
 
@@ -78,7 +86,7 @@ class TreeScanner:
     def __init__(self, root: str, limits: CheckpointLimits) -> None:
         self.root = root
         self.limits = limits
-        self._ignore_files: dict[str, tuple[tuple[int, ...], list[IgnoreFile]]] = {}
+        self.ignore_files = IgnoreFiles(root)
 
     def scan(
         self, before: FileTree, contents: ContentStore, *, save: bool = True, trusted: bool = True
@@ -90,41 +98,6 @@ class TreeScanner:
         scan = _Scan(self, before, contents, save, trusted)
         scan.run()
         return scan.tree
-
-    def ignore_files_of(self, parts: list[str]) -> list[IgnoreFile]:
-        """The ignore files of the folders that a path lies in, outermost first."""
-        found: list[IgnoreFile] = []
-        handle = open_root(self.root)
-        try:
-            for depth in range(len(parts)):
-                folder = "/".join(parts[:depth])
-                if depth:
-                    inner = open_in(handle, parts[depth - 1], READ | DIRECTORY)
-                    close_handle(handle)
-                    handle = inner
-                with suppress(OSError):
-                    found += self.read_ignore(folder, handle)
-        except OSError:
-            pass
-        finally:
-            close_handle(handle)
-        return found
-
-    def read_ignore(self, folder: str, handle: FolderHandle) -> list[IgnoreFile]:
-        """The rules of the .gitignore in an open folder; read again only if it changed."""
-        fd = open_in(handle, IGNORE_FILE, READ)
-        try:
-            if not isinstance(fd, int):
-                return []
-            status = os.fstat(fd)
-            stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-            known = self._ignore_files.get(folder)
-            if known is None or known[0] != stamp:
-                data = os.read(fd, MAX_IGNORE_FILE) if stat.S_ISREG(status.st_mode) else b""
-                known = self._ignore_files[folder] = (stamp, read_ignore_file(folder or ".", data))
-            return known[1]
-        finally:
-            close_handle(fd)
 
 
 class _Scan:
@@ -141,12 +114,13 @@ class _Scan:
         self._save = save
         self._trusted = trusted
         self._bytes = 0
+        self._ignored = 0  # small files that ignore rules leave out, and that were not known
         self._placeholders: list[str] = []  # of the sandbox, if they are empty
 
     def run(self) -> None:
         """Depth first, with an open handle for each folder on the way down."""
         root = open_root(self._scanner.root)
-        path = [_Folder("", root, [])]
+        path = [_Folder("", root, IgnoreRules())]
         try:
             self._list(path[0])
             while path:
@@ -211,9 +185,11 @@ class _Scan:
         before, entries, prefix = self._before, self.tree.entries, f"{folder.path}/" if folder.path else ""
         with scanned(folder.handle) as found:
             listed = list(found)
-            if any(entry.name == IGNORE_FILE for entry in listed):
-                with suppress(OSError):
-                    folder.ignore = folder.ignore + self._scanner.read_ignore(folder.path, folder.handle)
+            names = RULES_IN.intersection([entry.name for entry in listed])
+            folder.ignore = self._scanner.ignore_files.rules_in(
+                folder.path, folder.handle, names, folder.ignore
+            )
+            ignored: list[tuple[str, str, os.stat_result]] = []
             for item in listed:
                 path = prefix + item.name
                 try:
@@ -235,7 +211,34 @@ class _Scan:
                     if known.kind == FOLDER:
                         folder.inner.append(item.name)
                     continue
+                if known is None and self._is_small_ignored(folder, item.name, path, status):
+                    ignored.append((item.name, path, status))
+                    continue
                 self._changed(folder, item.name, path, known, status)
+            self._add_ignored(folder, ignored)
+
+    def _is_small_ignored(self, folder: _Folder, name: str, path: str, status: os.stat_result) -> bool:
+        """Whether this is a small file that ignore rules leave out."""
+        return (
+            bool(folder.ignore)
+            and kind_of_mode(status.st_mode) == FILE
+            and status.st_size <= self._limits.ignored_bytes
+            and not why_by_name(name)
+            and name not in IGNORE_FILES
+            and folder.ignore.ignores(path, False)
+        )
+
+    def _add_ignored(self, folder: _Folder, ignored: list[tuple[str, str, os.stat_result]]) -> None:
+        """Covers ignored files that are few in their folder, such as `.env`. Many of them are made by programs."""
+        self._ignored += len(ignored)
+        few = len(ignored) <= self._limits.ignored_in_folder and self._ignored <= self._limits.ignored_paths
+        for name, path, status in ignored:
+            if self._is_full(folder):
+                return
+            if few:
+                self.tree.entries[path] = self._file(folder.handle, name, None, status)
+            else:
+                self.tree.not_covered[path] = IGNORED
 
     def _changed(
         self, folder: _Folder, name: str, path: str, known: PathEntry | None, status: os.stat_result
@@ -266,7 +269,7 @@ class _Scan:
             return ""
         if why := why_by_name(name):
             return why
-        if folder.ignore and name != IGNORE_FILE and is_ignored(folder.ignore, path, kind == FOLDER):
+        if folder.ignore and name not in IGNORE_FILES and folder.ignore.ignores(path, kind == FOLDER):
             return IGNORED
         return ""
 

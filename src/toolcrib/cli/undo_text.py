@@ -156,8 +156,13 @@ def _changed_lines(old: str, new: str) -> tuple[int, int]:
 
 
 def _diff(change: Change, checkpoints: Checkpoints) -> str:
+    from toolcrib.command.judge.paths import may_hold_secrets
     from toolcrib.tools.diffs import unified_diff
 
+    if may_hold_secrets(
+        change.path
+    ):  # what is printed may be read by a model: an agent that runs this command
+        return "(not shown: it may hold secrets)\n"
     texts = _texts(change, checkpoints)
     return "" if texts is None else unified_diff(*texts, on_one_line(change.path))
 

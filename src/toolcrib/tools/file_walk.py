@@ -3,25 +3,24 @@
 Each folder is opened once, and symlinks to folders are not entered. Files that rules deny to the call are left
 out and counted, whatever the search pattern is, so that the count reveals no names. The files that are judged here are
 the ones that are read: `content` opens a name in the folder that the walk has open.
-
-What is ignored stands in `.gitignore` and `.git/info/exclude`, with git's meaning, and in `.ignore` files, which
-count for more, as in ripgrep. Settings outside the workspace, such as git's `core.excludesFile`, are not read.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.ignore_rules import (
-    IGNORE_FILE,
     MAX_IGNORE_FILE,
+    REPOSITORY,
+    RULES_IN,
     SKIPPED,
     IgnoreFile,
-    decision,
+    IgnoreRules,
     read_ignore_file,
 )
 from toolcrib.tools.backends.protocol import Backend, DirectoryEntry, Folder, Permits
@@ -29,22 +28,6 @@ from toolcrib.tools.backends.refusals import FileTooLargeError
 from toolcrib.tools.workspace_paths import joined
 
 CHECKED_EVERY = 256  # entries of one folder between looks at whether the call goes on
-OWN_IGNORE_FILE = ".ignore"
-REPOSITORY = ".git"
-EXCLUDES = "info/exclude"
-
-
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
-    """What holds in a folder: the rules of its repository, and those of `.ignore` files, which count for more."""
-
-    of_git: tuple[IgnoreFile, ...] = ()
-    own: tuple[IgnoreFile, ...] = ()
-
-    def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether a path is ignored."""
-        said = decision(self.own, path, is_folder) if self.own else None
-        return bool(decision(self.of_git, path, is_folder) if said is None else said)
 
 
 @dataclass(slots=True)
@@ -106,7 +89,7 @@ class FileWalk:
         rules = known.pop(folder.path)
         if not self.everything:
             rules = self._with_files_of(folder.path, {entry.name for entry in folder.entries}, rules)
-        filtered = bool(rules.of_git or rules.own)
+        filtered = bool(rules)
         for number, entry in enumerate(folder.entries, 1):
             if number % CHECKED_EVERY == 0:
                 self.check()
@@ -147,22 +130,18 @@ class FileWalk:
         parts = self.start.split("/")
         for depth in range(len(parts)):
             folder = "/".join(parts[:depth]) or "."
-            rules = self._with_files_of(folder, {REPOSITORY, IGNORE_FILE, OWN_IGNORE_FILE}, rules)
+            rules = self._with_files_of(folder, RULES_IN, rules)
         return rules
 
-    def _with_files_of(self, folder: str, names: set[str], rules: IgnoreRules) -> IgnoreRules:
+    def _with_files_of(self, folder: str, names: Collection[str], rules: IgnoreRules) -> IgnoreRules:
         """The rules with those of a folder, in which there may be files of these names."""
-        of_git, own = rules.of_git, rules.own
-        if REPOSITORY in names:
-            # A repository within another one has rules of its own.
-            if of_git and self.backend.stat(joined(folder, REPOSITORY), self.permits) is not None:
-                of_git = ()
-            of_git += self._read(folder, f"{REPOSITORY}/{EXCLUDES}")
-        if IGNORE_FILE in names:
-            of_git += self._read(folder, IGNORE_FILE)
-        if OWN_IGNORE_FILE in names:
-            own += self._read(folder, OWN_IGNORE_FILE)
-        return rules if of_git is rules.of_git and own is rules.own else IgnoreRules(of_git, own)
+        if RULES_IN.isdisjoint(names):
+            return rules
+        return rules.within(
+            names,
+            partial(self._read, folder),
+            lambda: self.backend.stat(joined(folder, REPOSITORY), self.permits) is not None,
+        )
 
     def _read(self, folder: str, name: str) -> tuple[IgnoreFile, ...]:
         try:

@@ -17,6 +17,7 @@ pytest.importorskip("mcp")
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context as ServerContext
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -36,6 +37,11 @@ USERS = [f"user-{number}" for number in range(10)]
 @dataclass
 class User:
     token: str
+
+
+def spoken(credential: str) -> str:
+    """Whose credential it is; what is more of it would be hidden where a server says it."""
+    return credential.removeprefix("Bearer ").removeprefix("token-of-")
 
 
 def bearer(ctx: Context[User]) -> str:
@@ -60,12 +66,12 @@ def modern(requests: Counter[str], *, older: bool = False) -> Any:
         """Say who calls."""
         await asyncio.sleep(delay)
         headers = ctx.headers or {}
-        return f"{headers['authorization']} {headers.get('cookie')}"
+        return f"{spoken(headers['authorization'])} {headers.get('cookie')}"
 
     @server.tool()
     async def confirm(ctx: ServerContext) -> str:
         """Ask the caller whether to go on, and log who that is."""
-        who = (ctx.headers or {})["authorization"]
+        who = spoken((ctx.headers or {})["authorization"])
         await asyncio.sleep(0.05)  # until the calls of all others run, too
         await ctx.info(f"asking {who}")
         if not older:
@@ -136,7 +142,7 @@ class OlderServer:
         elif method == "tools/call":
             await asyncio.sleep(body["params"]["arguments"].get("delay", 0))
             self.counts[session] += 1
-            answer["result"] = {"content": [{"type": "text", "text": f"Bearer {who} in {session}"}]}
+            answer["result"] = {"content": [{"type": "text", "text": f"{spoken(who)} in {session}"}]}
         else:
             answer["error"] = {"code": -32601, "message": "Method not found"}
         return JSONResponse(answer, headers=headers)
@@ -174,7 +180,7 @@ async def test_a_stateless_server_serves_all_users_on_one_connection(identify: A
     async with toolset(lambda url: modern(requests), identify) as tools:
         answers = await calls_of_all(tools, each_user)
     assert len(answers) == len(USERS) * each_user
-    wrong = [text for token, text in answers if f"Bearer {token} None" not in text]
+    wrong = [text for token, text in answers if f"{spoken(token)} None" not in text]
     assert wrong == [], "and no cookie of somebody else"
     assert (requests["server/discover"], requests["tools/call"], requests["initialize"]) == (
         1,
@@ -193,7 +199,7 @@ async def test_a_stateful_server_has_a_session_for_each_user(
     async with toolset(lambda url: older.app()) as tools:
         answers = await calls_of_all(tools, 5)
     assert len(answers) == 50
-    assert all(text.startswith(f"Bearer {token} in ") for token, text in answers)
+    assert all(text.startswith(f"{spoken(token)} in ") for token, text in answers)
     assert sum(older.counts.values()) == 50
     sessions = Counter(older.owners.values())
     if limit > len(USERS):
@@ -219,7 +225,7 @@ async def test_a_session_that_the_server_forgot_is_begun_anew_for_its_user(tmp_p
             for number in range(3):
                 for user in ("a", "b"):
                     result = await box.call("who__whoami", {}, deps=User(user))
-                    assert result.text.startswith(f"Bearer {user} in "), result
+                    assert result.text.startswith(f"{user} in "), result
                 if number == 1:
                     older.owners.clear()
     assert Counter(older.owners.values()) == {"a": 1, "b": 1}
@@ -252,11 +258,11 @@ async def test_questions_and_log_messages_reach_the_user_whose_call_it_is(older:
         [server] = tools.servers()
     assert server.protocol == ("2025-11-25" if older else "2026-07-28")
     for user, text in zip(USERS, texts, strict=True):
-        assert text.count(f"Bearer token-of-{user}.: accept") == 2, text
+        assert text.count(f"{user}.: accept") == 2, text
         if older:
-            assert any(f"Go on as Bearer token-of-{user}.?" in words for words in told[user])
-            assert any(f"asking Bearer token-of-{user}." in words for words in told[user])
-        others = [f"token-of-{other}." for other in USERS if other != user]
+            assert any(f"Go on as {user}.?" in words for words in told[user])
+            assert any(f"asking {user}." in words for words in told[user])
+        others = [f"{other}." for other in USERS if other != user]
         assert not [words for words in told[user] if any(other in words for other in others)]
 
 
@@ -300,3 +306,40 @@ def test_an_identity_is_of_a_server_at_a_url() -> None:
     for name in ("git", "gti"):
         with pytest.raises(ValueError, match="is no server at a URL"):
             McpToolset([local], identity={name: bearer})
+
+
+def repeating() -> Any:
+    """A server that tells everybody what it was sent: in results, errors and reports."""
+    server = MCPServer("repeats")
+
+    @server.tool()
+    async def whoami(ctx: ServerContext) -> dict[str, list[str]]:
+        """Say who calls."""
+        headers = ctx.headers or {}
+        await ctx.report_progress(0.5, 1.0, f"you are {headers['authorization']}")
+        return {headers["authorization"]: [headers["x-api-key"], "a\n" + headers["authorization"]]}
+
+    @server.tool()
+    async def refuse(ctx: ServerContext) -> str:
+        """Refuse."""
+        raise ToolError(f"no such token: {(ctx.headers or {})['authorization']}")
+
+    return server.streamable_http_app()
+
+
+@pytest.mark.promise("mcp-login.md", "are hidden where the server repeats them")
+async def test_what_a_server_was_sent_is_hidden_where_it_repeats_it() -> None:
+    seen: list[Event] = []
+    async with (
+        toolset(lambda url: repeating(), headers={"X-Api-Key": "sk-of-everybody"}) as tools,
+        Toolbox([tools], autonomy="full", on_event=seen.append) as box,
+    ):
+        said = [
+            await box.call(f"who__{name}", {}, deps=User(f"secret-of-{name}"))
+            for name in ("whoami", "refuse")
+        ]
+        assert '{"Bearer (hidden: authorization)":["(hidden: X-Api-Key)"' in said[0].text
+        assert "no such token: Bearer (hidden: authorization)" in said[1].text
+    shown = f"{seen}{said}"
+    assert "you are Bearer (hidden: authorization)" in shown
+    assert "secret-of" not in shown and "sk-of" not in shown

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.credentials import names_credential
-from toolcrib.mcp.config import McpServer, is_reference
+from toolcrib.mcp.config import McpServer, hides_value, is_reference
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.stores import NAME, SecretError, SecretStore
 
@@ -135,20 +135,28 @@ class Expansion:
 def concealing(written: McpServer, given: McpServer) -> Callable[[str], str]:
     """What puts the references back into a text, such as a server's last words, in place of credentials.
 
-    `given` is the server with the values that `written` refers to. What a secret, an input, or a variable whose name
-    says so has given is a credential, unless it is so short that other words would be taken for it.
+    `given` is the server with the values that `written` refers to. A credential is what a secret, an input, or a
+    variable whose name says so has given, and what stands under such a name itself; not what is so short that other
+    words would be taken for it.
     """
     texts = [*zip(written.command, given.command, strict=True)]
     texts += [(written.url, given.url), (written.cwd or "", given.cwd or "")]
     texts += [(text, given.env.get(name, "")) for name, text in written.env.items()]
     texts += [(text, given.headers.get(name, "")) for name, text in written.headers.items()]
-    values: dict[str, str] = {}
+    own = {name: value for name, value in written.env.items() if hides_value(name, value)}
+    own |= {name: credential_of(value) for name, value in written.headers.items() if hides_value(name, value)}
+    values = {value: f"(hidden: {name})" for name, value in own.items() if len(value) >= SHORTEST}
     for before, after in texts:
         values |= _put_in(before, after)
     if not values:
         return str
     pattern = re.compile("|".join(re.escape(value) for value in sorted(values, key=len, reverse=True)))
     return lambda text: pattern.sub(lambda match: values[match[0]], text)
+
+
+def credential_of(header: str) -> str:
+    """The credential in the value of a header, without a scheme such as `Bearer`."""
+    return header.rpartition(" ")[2]
 
 
 def _put_in(written: str, filled: str) -> dict[str, str]:

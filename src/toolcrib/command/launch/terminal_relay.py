@@ -27,8 +27,8 @@ def main() -> None:
 
     pid, terminal = pty.fork()
     if pid == 0:
-        for number in (signal.SIGINT, signal.SIGQUIT):  # ignored by what a shell starts in the background
-            signal.signal(number, signal.SIG_DFL)
+        for interrupt in (signal.SIGINT, signal.SIGQUIT):  # ignored by what a shell starts in the background
+            signal.signal(interrupt, signal.SIG_DFL)
         try:
             os.execvp(sys.argv[1], sys.argv[1:])
         except OSError as problem:

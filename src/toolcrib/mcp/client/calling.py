@@ -125,12 +125,13 @@ async def answer_of(
         ctx.note(str(problem))
         return _with_remarks(_lost(name, "lost the connection after the call was sent", twice=twice), call)
     except RemoteFailure as problem:
-        result = _failed(name, problem.words, unknown=problem.unknown and not twice)
+        words = call.concealed(problem.words)
+        result = _failed(name, words, unknown=problem.unknown and not twice)
         return _with_remarks(result, call)
     except CannotAsk as refusal:
         result = _failed(name, f"could not go on, because {refusal}", unknown=False)
         return _with_remarks(result, call)
-    return data, call.remarks
+    return call.concealed(data), call.remarks
 
 
 async def _conversation(call: RunningCall, requests: ServerRequests, send: Send) -> dict[str, Any]:

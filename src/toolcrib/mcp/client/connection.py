@@ -47,6 +47,10 @@ class Link(Protocol):
         """The streams of the SDK's messages from the server and to it."""
         ...
 
+    def conceal(self, text: str) -> str:
+        """As `RemoteConnection.conceal`."""
+        ...
+
     def explanation(self) -> str:
         """What is known of why it failed: the end of stderr, an HTTP status. "" if nothing is."""
         ...
@@ -69,6 +73,7 @@ class Connection:
     ) -> None:
         self.name = name
         self.link = link
+        self.conceal = link.conceal
         self.protocol = ""
         self.modern = False
         self.info: dict[str, Any] = {}

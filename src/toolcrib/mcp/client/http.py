@@ -7,12 +7,15 @@ others, that it is told with its status, and that an answer is bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
 from typing import Any
 
+from toolcrib.credentials import names_credential
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.mcp.client.reading import read_message
+from toolcrib.mcp.expansion import SHORTEST, credential_of
 from toolcrib.visible import on_one_line
 
 __all__ = ["HttpLink", "proxy_for"]
@@ -21,6 +24,7 @@ MAX_ANSWER = 64 * 1024 * 1024  # bytes of one JSON answer, and of one event
 CONNECT = 30.0  # seconds to connect, and to send
 SILENCE = 24 * 3600.0  # seconds without a byte: how long a call may take is decided elsewhere
 GOODBYE = 2.0  # seconds to tell the server that a session is over
+REMEMBERED = 64  # credentials that were sent and are hidden where the server repeats them
 SHOWN = 300  # characters of an answer's text in an error
 
 
@@ -51,10 +55,29 @@ class HttpLink:
         self.status: int | None = None  # of the last answer
         self._problem = ""
         self._conceal = conceal
+        self._sent: dict[str, str] = {}  # credentials, each with the name of its header; the oldest first
 
     def explanation(self) -> str:
         """What the last request failed with; "" if it did not."""
-        return self._conceal(self._problem)
+        return self.conceal(self._problem)
+
+    def conceal(self, text: str) -> str:
+        """A text of the server without the credentials of its configuration, and those that were sent last."""
+        text = self._conceal(text)
+        for value, name in self._sent.items():
+            if value in text:
+                text = text.replace(value, f"(hidden: {name})")
+        return text
+
+    def sent(self, headers: Iterable[tuple[str, str]]) -> None:
+        """Remember the credentials in the headers of a request: a token that was renewed, or of one caller."""
+        for name, value in headers:
+            if _names_credential(name) and len(value) >= SHORTEST:
+                secret = credential_of(value)
+                if secret not in self._sent and len(secret) >= SHORTEST:
+                    self._sent[secret] = name
+                    if len(self._sent) > REMEMBERED:
+                        del self._sent[next(iter(self._sent))]
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
@@ -96,6 +119,9 @@ class HttpLink:
         self._problem = problem
 
 
+_names_credential = lru_cache(256)(names_credential)
+
+
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for a URL: a client with a transport of its own does not look for one."""
     from urllib.parse import urlsplit
@@ -131,6 +157,7 @@ def _make() -> Any:
             self._inner = inner
 
         async def handle_async_request(self, request: Any) -> Any:
+            self._link.sent(request.headers.items())
             if request.method == "DELETE":  # the end of a session, which nobody waits for
                 request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), GOODBYE)
             try:

@@ -22,6 +22,9 @@ class InProcessLink:
     def __init__(self, server: Any) -> None:
         self._server = getattr(server, "_lowlevel_server", server)  # of an MCPServer
 
+    def conceal(self, text: str) -> str:
+        return text
+
     def explanation(self) -> str:
         return ""
 

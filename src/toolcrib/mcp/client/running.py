@@ -83,6 +83,14 @@ class RunningCall:
         self._connection = await self._remote.connected()
         return self._connection, self._remote.headers
 
+    def concealed(self, value: Any) -> Any:
+        """JSON data of the server without the credentials that it was sent or started with."""
+        if isinstance(value, str):
+            return value if self._connection is None else self._connection.conceal(value)
+        if isinstance(value, Mapping):
+            return {self.concealed(name): self.concealed(item) for name, item in value.items()}
+        return [self.concealed(item) for item in value] if isinstance(value, list) else value
+
     def suspect(self) -> None:
         """Look whether the server still answers. Nobody waits for that."""
         if self._connection is not None:
@@ -193,13 +201,14 @@ class RunningCall:
             return
         self._reports += 1
         self._reported = now
-        self.ctx.report(tip=on_one_line(words, MAX_TIP) if words else None, progress=progress)
+        tip = on_one_line(self.concealed(words), MAX_TIP) if words else None
+        self.ctx.report(tip=tip, progress=progress)
 
     def log(self, level: str, data: Any) -> None:
         """A log message of the server: a status; an error is told in a line that stays."""
         words = data if isinstance(data, str) else str(data)
         if level in SEVERE and self._notes < MAX_NOTES:
             self._notes += 1
-            self.ctx.note(f"MCP server {self.server!r}: {on_one_line(words, MAX_TIP)}")
+            self.ctx.note(f"MCP server {self.server!r}: {on_one_line(self.concealed(words), MAX_TIP)}")
         else:
             self.report(words)

@@ -73,6 +73,10 @@ class RemoteConnection(Protocol):
         """Send any other request and give its result as JSON data. Raises what `call_tool` raises."""
         ...
 
+    def conceal(self, text: str) -> str:
+        """A text of the server without the credentials that it was sent or started with."""
+        ...
+
     def suspect(self) -> None:
         """Look whether the server still answers, after a call that gave no result in time. Nobody waits for that."""
         ...

@@ -60,14 +60,14 @@ class StdioLink:
         self.cwd = cwd
         self.pid = 0
         self._warn = warn
-        self._conceal = conceal
+        self.conceal = conceal
         self._stray = 0
         self._stderr = BoundedOutput(KEPT_STDERR)
         self._status: int | None = None
 
     def explanation(self) -> str:
         """How the process ended, and the end of its stderr; "" if there is nothing to say."""
-        said = self._conceal(self._stderr.ending(SHOWN_STDERR).strip())
+        said = self.conceal(self._stderr.ending(SHOWN_STDERR).strip())
         if self._status is None:
             ended = ""
         elif self._status < 0:
@@ -178,7 +178,7 @@ class StdioLink:
         self._stray += 1
         if self._stray == 1:
             shown = on_one_line(line[: SHOWN_LINE * 4].decode("utf-8", "replace"), SHOWN_LINE)
-            shown = self._conceal(shown)
+            shown = self.conceal(shown)
             self._warn(f"it writes to its standard output what is no message, first {shown!r}; ignored")
         return _unreadable(line, "the server's answer is no message of the protocol")
 

@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
+from operator import add
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, JsonValue
@@ -29,6 +30,8 @@ from toolcrib.secrets import Redactor
 THREADS = 4
 PDF = pdf("Hello there", "", "Last")
 LONG = 100_000  # characters of the longest texts
+RARE = 0.0005  # share of the texts of each long kind: one of them costs as much as thousands of short ones
+BETWEEN = ["", "", " ", "\n"]
 SHELL = [
     "echo", "cat", "<<", "<<-", "<<<", "EOF", "'EOF'", '"E"', "{1..9}", "{a,b}", "{", "}", "(", ")",
     "((", "))", "[[", "]]", "[", "]", "$(", "`", "${", "}", "$", "$((", "a=b", "a[0]=", "if", "then",
@@ -63,26 +66,26 @@ def sign(source: random.Random) -> str:
 def soup(source: random.Random, atoms: list[str]) -> str:
     """Atoms and characters in a row; now and then one of them very often, nested, or many of all."""
     kind = source.random()
-    if kind < 0.02:
+    if kind < RARE:
         atom = (source.choice(atoms) or " ") + source.choice(["", " ", sign(source)])
         return (atom * source.randint(1, LONG // len(atom)))[:LONG]
-    if kind < 0.04:
+    if kind < 2 * RARE:
         opened, closed = source.choice(atoms), source.choice(atoms)
         depth = source.randint(1, LONG // (len(opened + closed) or 1))
         return opened * depth + source.choice(atoms) + closed * source.randint(0, depth)
-    length = source.choice([3, 10, 30, 30, 30, 300]) if kind < 0.99 else 3_000
-    made = ""
-    for _ in range(source.randint(1, length)):
-        made += sign(source) if source.random() < 0.15 else source.choice(atoms)
-        made += source.choice(["", "", " ", "\n"])
-    return made
+    length = source.choice([3, 10, 30]) if kind < 0.99 else source.choice([300, 300, 300, 3_000])
+    count = source.randint(1, length)
+    signs = [sign(source) for _ in range(1 + count // 8)]
+    # One piece in six is a character, however many atoms there are.
+    pool = atoms + signs * (1 + len(atoms) // (5 * len(signs)))
+    return "".join(map(add, source.choices(pool, k=count), source.choices(BETWEEN, k=count)))
 
 
 def here_documents(source: random.Random) -> str:
     """Many and long here-documents, with delimiters of any kind, closed and not."""
     names = [
-        "".join(sign(source) for _ in range(source.choice([1, 3, 300])))
-        for _ in range(source.choice([1, 5, 150]))
+        "".join(sign(source) for _ in range(source.choice([1, 3, 3, 3, 300])))
+        for _ in range(source.choice([1, 1, 1, 5] if source.random() < 0.99 else [150]))
     ]
     heads = " ".join(f"cat <<{source.choice(['', '-'])}{name}" for name in names)
     bodies = "".join(
@@ -92,7 +95,7 @@ def here_documents(source: random.Random) -> str:
 
 
 def bash(source: random.Random) -> str:
-    return here_documents(source) if source.random() < 0.1 else soup(source, SHELL)
+    return here_documents(source) if source.random() < 0.05 else soup(source, SHELL)
 
 
 def judge_it(text: str) -> None:
@@ -102,7 +105,7 @@ def judge_it(text: str) -> None:
     from toolcrib.tools.syntax_check import newly_broken
 
     newly_broken("a.sh", "", text)
-    if source_of(text).random() < 0.2:
+    if source_of(text).random() < 0.1:
         judge(text)
     else:
         try:
@@ -173,7 +176,7 @@ def arguments(source: random.Random) -> str:
     if kind < 0.7:
         text = soup(source, JSON)
         return text if source.random() < 0.5 else f'{{"given": {text}}}'
-    depth = source.choice([3, 30, 190, 300, 2_000, LONG // 10])
+    depth = source.choice([3, 3, 30, 30, 190, 300] if source.random() < 0.98 else [2_000, LONG // 10])
     opened, closed = source.choice(
         [('{"child":', "}"), ('{"a":[', "]}"), ("[", "]"), ('{"x":{"x":', "}}"), ('{"z":', "}")]
     )

@@ -112,3 +112,14 @@ def test_caches_of_a_home_folder_last_from_command_to_command_and_stay_in_the_sa
     run(sandbox, f"cd {home}/.cache && rm made && ln -s {home}/.cache/own made; ln -s / {home}/.npm/root", ws)
     assert run(sandbox, f"cat {home}/.cache/made; echo x > {home}/.npm/root{home}/outside", ws).code
     assert sorted(path.name for path in home.rglob("*")) == [".cache", "own"]
+
+
+def test_builds_under_landlock_are_led_to_caches_of_their_own(tmp_path: Path) -> None:
+    home, ws = tmp_path / "home", tmp_path / "ws"
+    for folder in (home / ".cache", ws):
+        folder.mkdir(parents=True)
+    (home / ".cache" / "own").write_text("of the user")
+    sandbox = backend("landlock")(ws, home=str(home))
+    command = 'mkdir -p "$XDG_CACHE_HOME" "$npm_config_cache" && cd "$XDG_CACHE_HOME" && ls && echo made > made'
+    assert [run(sandbox, command, ws).said for _ in range(2)] == ["", "made\n"]
+    assert "-Djava.io.tmpdir=/" in run(sandbox, "echo $JAVA_TOOL_OPTIONS", ws).said

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from queue import Queue
 
 from everyday.traced_run import Ground
 from toolcrib.command.judge import judge
+from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.programs.options import Synopsis, listed_options
 from toolcrib.command.programs.table import SYNOPSES, TELLS
 
@@ -88,6 +90,11 @@ def installed(program: str) -> str | None:
     return next((name for name in (program, DEBIAN.get(program, program)) if shutil.which(name)), None)
 
 
+def as_a_plan(text: str) -> str:
+    """A command with the options that a plan adds to it before it runs."""
+    return shlex.join(hardened(shlex.split(text)))
+
+
 def try_program(ground: Ground, program: str, rows: Sequence[str], seed: int) -> Tried:
     run_as = installed(program) or program
     found = Tried(program)
@@ -103,7 +110,7 @@ def try_program(ground: Ground, program: str, rows: Sequence[str], seed: int) ->
             found.untried = len(texts) - at
             break
         part = texts[at : at + BATCH]
-        commands = [run_as + text.removeprefix(program) for _, text in part]
+        commands = [run_as + as_a_plan(text).removeprefix(program) for _, text in part]
         run = ground.run_all(commands, run_as, each=EACH)
         found.commands += len(commands)
         accepted |= {

@@ -168,10 +168,12 @@ SYNOPSES: dict[str, Synopsis] = {
     **{python: Synopsis("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
     **{python: Synopsis("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
     "java": Synopsis("-version! --version", "", check=_version),
-    **{tool: Synopsis("--version -V -v", "", check=_version, otherwise="only its version is asked for unasked") for tool in (
-        "gcc", "g++", "clang", "clang++", "cmake", "ninja", "gh", "hg", "uv", "rustup",
-        "helm", "aws", "poetry", "hatch", "ruff", "prettier", "black", "isort", "bash",
-        "zsh", "nano", "vim", "emacs", "sqlite3", "psql", "mysql", "redis-cli")},
+    # -v and -V are listed where they ask for the version: `vim -v` would read commands, `mysql -v` would connect.
+    **{tool: Synopsis(options, "", check=_version, otherwise="only its version is asked for unasked") for options, tools in (
+        ("--version", "cmake ninja gh aws black isort bash zsh vim emacs sqlite3 prettier helm"),
+        ("--version -V", "uv rustup psql mysql ruff nano"),
+        ("--version -v", "gcc g++ clang clang++ redis-cli"),
+    ) for tool in tools.split()},
     "docker": Synopsis("--version -v", "", check=_version, otherwise="only its version is asked for unasked"),
     # a daemon or a cluster answers: it may be far away, and it may tell secrets
     **{f"docker {verb}": Synopsis(_DOCKER, "data*", "network") for verb in (

@@ -28,6 +28,7 @@ from toolcrib.command.sandbox.files.shown_settings import (
 )
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
+from toolcrib.command.sandbox.packages import cache_variables
 from toolcrib.command.sandbox.process import kernel, seccomp
 from toolcrib.command.sandbox.process.control_groups import limit_gaps, new_control_group
 from toolcrib.command.sandbox.process.instructions import Instructions, LandlockRules
@@ -115,6 +116,8 @@ class Landlock(ConfiningSandbox):
             )
         temporary = self.scratch.path()
         launch.env |= self._settings_of_git(launch, view, temporary)
+        if view.home in view.hidden:
+            launch.env |= cache_variables(temporary, launch.env)
         launch.env, for_the_command = outer_and_inner({**launch.env, "TMPDIR": temporary})
         launch.on_close += create_missing_files(level.writable)
         allowed = seccomp.SyscallFilter(internet=level.network is Network.ON, unix=self.unix_sockets)

@@ -38,6 +38,14 @@ NO_RETRIES = {
 }
 # Relative to a home folder: what builds write there. It lasts as long as the sandbox, and is seen by its commands only.
 CACHES_OF_HOME = (".cache", ".npm", ".gradle")
+# The same for a back end that cannot mount: variables that lead builds to such folders.
+CACHE_VARIABLES = {
+    "XDG_CACHE_HOME": ".cache",  # pip, uv, go, node-gyp and most others
+    "XDG_STATE_HOME": ".local/state",
+    "npm_config_cache": ".npm",
+    "pnpm_config_store_dir": ".local/share/pnpm/store",
+    "GRADLE_USER_HOME": ".gradle",
+}
 # Gradle locks its caches even to read them, so it is shown those of the home folder as the read-only ones it knows.
 GRADLE_PACKAGES = ".gradle/caches/modules-2"
 GRADLE_READ_ONLY = ".gradle/read-only"
@@ -62,6 +70,13 @@ def variables(view: FileView, level: Level, env: Mapping[str, str]) -> dict[str,
         # go takes the empty folder in its place for a repository, and asks git about it.
         made["GOFLAGS"] = f"{env.get('GOFLAGS', '')} -buildvcs=false".strip()
     return {name: value for name, value in made.items() if name not in env or name == "GOFLAGS"}
+
+
+def cache_variables(temporary: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Variables that lead caches and temporary files of builds into a folder, where no home folder can be written."""
+    made = {name: f"{temporary}/home/{path}" for name, path in CACHE_VARIABLES.items()}
+    made["JAVA_TOOL_OPTIONS"] = f"-Djava.io.tmpdir={temporary}"  # java does not look at TMPDIR
+    return {name: value for name, value in made.items() if name not in env}
 
 
 def cache_mounts(view: FileView, caches: str) -> dict[str, list[str]]:

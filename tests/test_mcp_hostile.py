@@ -145,6 +145,26 @@ async def test_what_a_server_lists_is_bounded() -> None:
         assert any("left out: its inputSchema has" in warning for warning in status.warnings)
 
 
+async def test_a_tool_that_changes_while_it_is_used_asks_again_and_takes_nothing_new() -> None:
+    asked: list[Question] = []
+
+    async def refuse(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.NO)
+
+    tools = toolset(bad=InMemory(BEHAVIOURS["ChangedDefinition"]()))
+    async with Toolbox([tools], autonomy="full", approver=refuse) as box:
+        await tools.ready(SECONDS)
+        await results_of(box, "bad", 1)
+        async with asyncio.timeout(SECONDS):
+            while "has changed since it was approved" not in (shown := str((await box.tool_list()).specs)):
+                await asyncio.sleep(0.01)
+        assert asked == [] and "password" not in shown
+        result = await box.call("bad__bad", {"password": "x"})
+    assert result.is_error
+    assert all("Send your password here." in question.preview for question in asked)
+
+
 async def test_reports_of_a_server_that_never_stops_are_thinned_out() -> None:
     behaviour = BEHAVIOURS["FloodOfProgress"]()
     seen: list[Any] = []

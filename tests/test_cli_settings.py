@@ -209,7 +209,11 @@ FORESEEN = [
     ('write_file {"path": "keys/a", "content": ""}', "deny: stay", "decided by  keys (policy.toml:1)"),
     ('read_file {"path": ".//a/../b"}', "allow\n", "reaches     read b\n"),
     ('grep {"pattern": "x"}', "allow\n", "reaches     read all of the workspace\n"),
-    ('shell {"command": "rm -rf f"}', "allow\n", "run rm -rf f\n  reaches     delete f and all below\n  auto"),
+    (
+        'shell {"command": "rm -rf f"}',
+        "allow\n",
+        "run rm -rf f\n  reaches     delete f and all below\n  auto",
+    ),
     ('shell {"command": "mv a b"}', "allow\n", "reaches     delete a\n  reaches     write b\n  autonomy"),
     ('shell {"command": "make a b"}', "allow\n", "  may reach   a, b (rules that deny look at these, too)\n"),
 ]

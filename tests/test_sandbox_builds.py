@@ -120,6 +120,8 @@ def test_builds_under_landlock_are_led_to_caches_of_their_own(tmp_path: Path) ->
         folder.mkdir(parents=True)
     (home / ".cache" / "own").write_text("of the user")
     sandbox = backend("landlock")(ws, home=str(home))
-    command = 'mkdir -p "$XDG_CACHE_HOME" "$npm_config_cache" && cd "$XDG_CACHE_HOME" && ls && echo made > made'
+    command = (
+        'mkdir -p "$XDG_CACHE_HOME" "$npm_config_cache" && cd "$XDG_CACHE_HOME" && ls && echo made > made'
+    )
     assert [run(sandbox, command, ws).said for _ in range(2)] == ["", "made\n"]
     assert "-Djava.io.tmpdir=/" in run(sandbox, "echo $JAVA_TOOL_OPTIONS", ws).said

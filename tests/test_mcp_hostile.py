@@ -156,10 +156,12 @@ async def test_a_tool_that_changes_while_it_is_used_asks_again_and_takes_nothing
     async with Toolbox([tools], autonomy="full", approver=refuse) as box:
         await tools.ready(SECONDS)
         await results_of(box, "bad", 1)
-        async with asyncio.timeout(SECONDS):
-            while "has changed since it was approved" not in (shown := str((await box.tool_list()).specs)):
-                await asyncio.sleep(0.01)
-        assert asked == [] and "password" not in shown
+        for _ in range(500):
+            shown = str((await box.tool_list()).specs)
+            if "has changed since it was approved" in shown:
+                break
+            await asyncio.sleep(0.01)
+        assert "has changed since it was approved" in shown and "password" not in shown and asked == []
         result = await box.call("bad__bad", {"password": "x"})
     assert result.is_error
     assert all("Send your password here." in question.preview for question in asked)

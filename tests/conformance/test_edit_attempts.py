@@ -1,7 +1,7 @@
 """Edits that 17 models attempted and another tool refused: what has one place is made, and no byte elsewhere changes.
 
 How many plausible places an edit has is counted without the tools' own matching: where the old text, or the lines of each
-hunk that are not added, stand when no white space counts.
+hunk that are not added, stand when no white space counts. What stands in one place exactly as it was written has that place.
 """
 
 from __future__ import annotations
@@ -97,15 +97,28 @@ def spans(text: str, old: str) -> Iterator[tuple[int, int]]:
 
 
 def hunk_places(text: str, body: str) -> int:
-    """How many places the hunk with most of them has; 0 if a hunk has none. Blank lines do not count."""
-    lines = [line for line in map(squeezed, text.split("\n")) if line]
+    """How many places the hunk with most of them has; 0 if a hunk has none. Blank lines do not count.
+
+    Where the lines stand just so, and after the hunk before, that is the place. A hunk that changes nothing has one.
+    """
+    raw = text.split("\n")
+    lines = [(number, short) for number, line in enumerate(raw) if (short := squeezed(line))]
     counts: list[int] = []
+    position = 0
     for hunk in re.split(r"^@@.*$\n?", body, flags=re.MULTILINE):
-        old = [line[line[:1] in (" ", "-") :] for line in hunk.split("\n") if line[:1] != "+"]
+        if not hunk.strip():
+            continue
+        old = [line[line[:1] in (" ", "-") :] for line in hunk.rstrip("\n").split("\n") if line[:1] != "+"]
         wanted = [line for line in map(squeezed, old) if line]
-        if hunk.strip():
-            starts = range(len(lines) - len(wanted) + 1) if wanted else ()
-            counts.append(sum(lines[at : at + len(wanted)] == wanted for at in starts))
+        starts = range(len(lines) - len(wanted) + 1) if wanted else range(0)
+        found = [
+            lines[at][0] for at in starts if [line for _, line in lines[at : at + len(wanted)]] == wanted
+        ]
+        exact = [at for at in range(position, len(raw)) if old and raw[at : at + len(old)] == old]
+        places = exact if len(exact) == 1 else found
+        changes = re.search("^[+-]", hunk, re.MULTILINE)
+        counts.append(len(places) if changes else min(len(places), 1))
+        position = places[0] + len(old) if len(places) == 1 else position
     return 0 if not counts or 0 in counts else max(counts)
 
 
@@ -182,7 +195,9 @@ def outcomes() -> Counter[tuple[str, ...]]:
         found[kind, outcome] += 1
         found[kind, "as the task wants"] += outcome == "made" and after == task["expected"]
         if at is None:
+            exact = before.count(old) if body is None else 0
             places = hunk_places(before, body) if body is not None else len([*spans(before, old)])
+            places = 1 if exact == 1 else places
             found[kind, ("no place", "one place", "many places")[min(places, 2)], outcome] += 1
         else:
             found[kind, "addressed", outcome] += 1
@@ -195,7 +210,5 @@ def test_refused_edits_are_made_where_they_have_one_place() -> None:
     found = outcomes()
     for kind in ("replace", "patch"):
         assert found[kind, "made"] > found[kind, "plain exact replace"] > 0
-    assert found["replace", "one place", "refused"] == 0
-    # The rest lacks blank lines of the file, or wants lines of several depths that nobody can place.
-    one = sum(found["patch", "one place", outcome] for outcome in ("made", "nothing left", "refused"))
-    assert found["patch", "one place", "refused"] <= one * 0.15
+        assert found[kind, "many places", "made"] == found[kind, "no place", "made"] == 0
+        assert found[kind, "one place", "refused"] == 0

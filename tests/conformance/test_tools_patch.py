@@ -93,6 +93,32 @@ def test_a_patch_that_is_wrong_changes_nothing_and_says_where(patch: str, words:
     assert [path for path, _ in files.below(".")] == ["f"]
 
 
+@pytest.mark.parametrize(
+    ("before", "patch", "words"),
+    [
+        # The line after @@ stands in two places, each with the lines below it.
+        ("f:\n a\nf:\n a\n", "@@ f:\n- a\n+ b", r"2 places of f:\n  2:\w\w\|  a\n  4:"),
+        (
+            "f:\n a\nf:\n b\n",
+            "@@ f:\n+ c",
+            r"The line after @@ stands in 2 places of f:\n  1:\w\w\| f:\n  3:",
+        ),
+        # Nearly the lines after the chunk above, and just so before it.
+        ("  a\nb\n    a\n", "@@\n b\n@@\n-  a\n+  x", r"Chunk 2 of 2: .* 2 places of f:\n  1:"),
+        # Without blank lines in two places.
+        ("a\n\nb\na\n\nb\n", "@@\n a\n-b\n+x", "were not found"),
+    ],
+)
+def test_a_patch_with_several_places_changes_nothing_and_names_them(
+    before: str, patch: str, words: str
+) -> None:
+    files = MemoryBackend({"f": before})
+    text = f"*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch"
+    with pytest.raises(ToolError, match=words):
+        ApplyPatch(files).execute(ApplyPatchParams(patch=text), Context())
+    assert files.read("f", 1_000).decode() == before
+
+
 def test_rights_and_links_hold_for_each_file_of_a_patch(tmp_path: Path) -> None:
     files = MemoryBackend({"f": "a\n", "secret": "s\n"})
     context: Context[None] = Context()
@@ -171,6 +197,18 @@ async def test_a_patch_is_taken_from_openais_own_tool() -> None:
     [
         # The space before lines that only locate was forgotten: what is added is indented as it was written.
         ("f(\n  a,\n) {\n  b\n}\n", "@@ f(\n  a,\n) {\n+  x\n  b\n}", "f(\n  a,\n) {\n  x\n  b\n}\n"),
+        # Blank lines between the lines were left out, or put in.
+        ("a\n\nb\n\n\nc\n", "@@\n a\n+x\n b\n-c", "a\nx\n\nb\n\n\n"),
+        ("a\nb\nc\n", "@@\n a\n \n-b\n+x\n\n c", "a\nx\nc\n"),
+        # Tabs were written for spaces.
+        (
+            "if a:\n  if b:\n    c()\n",
+            "@@\n-\tif b:\n+\tif c:\n+\t\td()\n \t\tc()",
+            "if a:\n  if c:\n    d()\n    c()\n",
+        ),
+        # The same lines stand before the chunk above: those after it are meant.
+        ("a\nb\na\nc\n", "@@\n b\n@@\n-a\n+x", "a\nb\nx\nc\n"),
+        ("f:\n a\nf:\n b\n", "@@ f:\n- b\n+ c", "f:\n a\nf:\n c\n"),
         # Indentation of distant lines is wrong: the lines beside the added ones count.
         ("a:\n      b\n  c\n  d\n", "@@\n a:\n     b\n c\n+x\n d", "a:\n      b\n  c\n  x\n  d\n"),
         # Chunks out of order, a chunk that only locates, and one that is said twice.

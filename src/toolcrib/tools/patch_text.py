@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -45,6 +46,10 @@ class Chunk:
     @property
     def old(self) -> list[str]:
         return [text for sign, text in self.lines if sign != "+"]
+
+    @property
+    def new(self) -> list[str]:
+        return [text for sign, text in self.lines if sign == "+"]
 
 
 @dataclass(slots=True)
@@ -138,29 +143,28 @@ def patched(shown: str, source: Source, chunks: list[Chunk]) -> list[Match]:
 
 def _place(shown: str, source: Source, chunk: Chunk, position: int) -> Match:
     """The lines of a text that a chunk means. `new` of the match are the added lines, indented as they have to be."""
-    added = "\n".join(text for sign, text in chunk.lines if sign == "+")
-    while chunk.lines and chunk.lines[-1] == (" ", "") and not _whole_lines(source, chunk, added, position):
+    while chunk.lines and chunk.lines[-1] == (" ", "") and not _whole_lines(source, chunk, position):
         chunk.lines.pop()  # an empty line before the next header belongs to nothing
     if not chunk.old:
-        end = len(source.text) if not chunk.anchors else _after_anchors(shown, source, chunk, position)
-        return Match(end, end, added)
-    found = _whole_lines(source, chunk, added, position)
-    if not found and position and len(anywhere := _whole_lines(source, chunk, added, 0)) == 1:
-        found = anywhere  # chunks that are out of order, each with one place only
+        ends = _after_anchors(shown, source, chunk, position) if chunk.anchors else [len(source.text)]
+        if len(ends) > 1:
+            raise _ambiguous(
+                shown, "line after @@ stands", source, [_line_before(source.text, end) for end in ends]
+            )
+        return Match(ends[0], ends[0], "\n".join(chunk.new))
+    found = _whole_lines(source, chunk, position)
+    if not found and (filled := _with_blank_lines(source.text, chunk)):
+        chunk.lines = filled
+        found = _whole_lines(source, chunk, position)
     if chunk.at_end:
         last = len(source.text.rstrip("\n"))
         found = [match for match in found if match.end >= last] or found
     if len(found) > 1 and chunk.anchors:
-        anchored = _after_anchors(shown, source, chunk, position)
-        found = [match for match in found if match.start >= anchored][:1] or found
+        found = _anchored(found, _after_anchors(shown, source, chunk, position)) or found
     if len(found) == 1 and (place := _indented(source.text, chunk, found[0])).differs != UNSAFE:
         return place
     if len(found) > 1:
-        listed = "\n".join(f"  {_address(source, match.start)}" for match in found[:LISTED])
-        raise ToolError(
-            f"The lines of the patch stand in {len(found)} places of {shown}:\n{listed}\nNothing was changed. Give "
-            "more lines around the change, or after @@ a line above it that stands there only once."
-        )
+        raise _ambiguous(shown, "lines of the patch stand", source, [match.start for match in found])
     text = f"The lines of the patch were not found in {shown}. They must stand there just so."
     for line, there, difference in nearest(source, "\n".join(chunk.old)):
         shown_lines = "\n".join(f"{n:>4}: {one[:SHOWN_CHARS]}" for n, one in enumerate(there[:6], line))
@@ -168,11 +172,55 @@ def _place(shown: str, source: Source, chunk: Chunk, position: int) -> Match:
     raise ToolError(f"{text}\nNothing was changed. Read the place again.")
 
 
+def _ambiguous(shown: str, what: str, source: Source, starts: list[int]) -> ToolError:
+    listed = "\n".join(f"  {_address(source, start)}" for start in starts[:LISTED])
+    return ToolError(
+        f"The {what} in {len(starts)} places of {shown}:\n{listed}\nNothing was changed. Give "
+        "more lines around the change, or after @@ a line above it that stands there only once."
+    )
+
+
+def _anchored(found: list[Match], ends: list[int]) -> list[Match]:
+    """The first match after each place of the anchors; where the anchors stand once, that one is meant."""
+    firsts = [next((match for match in found if match.start >= end), None) for end in ends]
+    return list(dict.fromkeys(match for match in firsts if match is not None))
+
+
+def _with_blank_lines(text: str, chunk: Chunk) -> list[tuple[str, str]]:
+    """The lines of a chunk with the blank ones that stand between them in the file, and without those that do not.
+
+    Empty if the others do not stand in the file, or in several places. What is added stays behind the line before it.
+    """
+    wanted = [line.strip() for sign, line in chunk.lines if sign != "+" and line.strip()]
+    lines = text.split("\n")
+    filled = [(number, line.strip()) for number, line in enumerate(lines) if line.strip()]
+    starts = [
+        at
+        for at, (_, line) in enumerate(filled)
+        if wanted and line == wanted[0] and [one for _, one in filled[at : at + len(wanted)]] == wanted
+    ]
+    if len(starts) != 1:
+        return []
+    numbers = iter([number for number, _ in filled[starts[0] : starts[0] + len(wanted)]])
+    found: list[tuple[str, str]] = []
+    before: int | None = None
+    for sign, line in chunk.lines:
+        if sign == "+":
+            found.append((sign, line))
+        elif line.strip():
+            number = next(numbers)
+            if before is not None:
+                found += [(" ", lines[blank]) for blank in range(before + 1, number)]
+            found.append((sign, line))
+            before = number
+    return found
+
+
 def _indented(text: str, chunk: Chunk, found: Match) -> Match:
     """The place with its added lines indented as the removed ones are, or as the lines next to them if none are
     removed; other lines that only locate it do not count.
     """
-    added = "\n".join(line for sign, line in chunk.lines if sign == "+")
+    added = "\n".join(chunk.new)
     if not found.differs or not added:
         return replace(found, new=added, differs="")
     lines = iter(text[found.start : found.end].split("\n"))
@@ -191,18 +239,14 @@ def _beside_added(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]
     return [row for row, other in pairs if row[0] == " " and other[0] == "+"]
 
 
-def _whole_lines(source: Source, chunk: Chunk, added: str, position: int) -> list[Match]:
-    text, old = source.text, "\n".join(chunk.old)
-    exact = [
-        match
-        for match in find_exact(text, old, added, overlapping=True)
-        if match.start >= position and _is_whole(text, match)
-    ]
-    return exact or [
-        match
-        for match in find_tolerant(source, old, added)
-        if match.start >= position and _is_whole(text, match)
-    ]
+def _whole_lines(source: Source, chunk: Chunk, position: int) -> list[Match]:
+    """Where the lines of a chunk stand: exactly and after `position`, or else anywhere, exactly or nearly so."""
+    text, old, added = source.text, "\n".join(chunk.old), "\n".join(chunk.new)
+    exact = [match for match in find_exact(text, old, added, overlapping=True) if _is_whole(text, match)]
+    if later := [match for match in exact if match.start >= position]:
+        return later
+    near = [match for match in find_tolerant(source, old, added) if _is_whole(text, match)]
+    return near if len(near) > len(exact) else exact
 
 
 def _is_whole(text: str, match: Match) -> bool:
@@ -211,24 +255,36 @@ def _is_whole(text: str, match: Match) -> bool:
     return begins and (match.end == len(text) or text[match.end] == "\n")
 
 
-def _after_anchors(shown: str, source: Source, chunk: Chunk, position: int) -> int:
-    """Where the line after the anchors begins. The first of several equal lines counts, as the format says."""
+def _after_anchors(shown: str, source: Source, chunk: Chunk, position: int) -> list[int]:
+    """Where the line after the anchors begins, for each line that the last of them names.
+
+    The anchors before it are looked for from the top: of several equal lines, the first counts.
+    """
     text = source.text
-    for anchor in chunk.anchors:
-        at = position
-        while True:
-            at = text.find(anchor, at)
-            if at < 0:
-                raise ToolError(
-                    f"The line {anchor!r} after @@ was not found in {shown}. Nothing was changed."
-                )
-            start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-            end = len(text) if end < 0 else end
-            if text[start:end].strip() == anchor:
-                break
-            at = end
-        position = min(end + 1, len(text))
-    return position
+    ends: list[int] = []
+    for index, anchor in enumerate(chunk.anchors):
+        ends = [end for start, end in _lines_equal_to(text, anchor, position)]
+        if not ends:
+            raise ToolError(f"The line {anchor!r} after @@ was not found in {shown}. Nothing was changed.")
+        if index + 1 < len(chunk.anchors):
+            position = ends[0]
+    return ends
+
+
+def _lines_equal_to(text: str, wanted: str, position: int) -> Iterator[tuple[int, int]]:
+    """The lines that are equal to a text but for spaces at their ends: where each begins, and the next one."""
+    at = text.find(wanted, position)
+    while at >= 0:
+        start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if text[start:end].strip() == wanted:
+            yield start, min(end + 1, len(text))
+        at = text.find(wanted, end)
+
+
+def _line_before(text: str, end: int) -> int:
+    """Where the line begins that ends before a place."""
+    return text.rfind("\n", 0, max(0, end - 1)) + 1
 
 
 def _replacements(text: str, chunk: Chunk, place: Match) -> list[Match]:

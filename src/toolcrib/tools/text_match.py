@@ -3,9 +3,10 @@
 The accepted differences are a closed list, and a match must be the only one in the file: 1. the text as given,
 line breaks of either kind taken as equal; 2. characters that stand for the same one (curly quotes, dashes, odd
 spaces, full-width letters); 3. whole lines that differ at their ends, or are all indented by the same amount
-more or less. Looser matching (similar lines, equal first and last lines, other spacing inside a line) has
-corrupted files in other systems; here such a place is only reported as the nearest candidate. All matching
-works on spans of the original, so that nothing outside the match changes.
+more or less, or where each indentation stands for one of the file's, as tabs for spaces. Looser matching (similar
+lines, equal first and last lines, other spacing inside a line) has corrupted files in other systems; here such a
+place is only reported as the nearest candidate. All matching works on spans of the original, so that nothing outside
+the match changes.
 
 Each pass costs a few searches of the whole text: lines are compared only where their longest one occurs.
 """
@@ -37,6 +38,7 @@ OTHER_FORMS = (
     (0x1D400, 0x1D800),
 )
 ASCII = bytes(range(128))
+TAB_WIDTHS = {1, 2, 3, 4}  # of more spaces, nobody can tell whether they are one tab or two
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,7 @@ def _lines_back(text: str, start: int, count: int) -> int:
 
 
 UNSAFE = "indentation that differs from line to line"
+REINDENTED = "the indentation of its lines, which was adjusted"
 
 
 def shifted(there: list[str], wanted: list[str], new: str, start: int, end: int) -> Match:
@@ -214,7 +217,8 @@ def shifted(there: list[str], wanted: list[str], new: str, start: int, end: int)
             start, end, new, "spaces at the ends of lines, or how letters and accents are put together"
         )
     if len(shifts) != 1 or None in shifts:
-        return Match(start, end, new, UNSAFE)
+        placed = _reindented(there, wanted, new)
+        return Match(start, end, new, UNSAFE) if placed is None else Match(start, end, placed, REINDENTED)
     more, less = next(iter(shifts)) or ("", "")
     lines = new.split("\n")
     if _first_indent(lines) == _first_indent(there) != _first_indent(wanted):
@@ -223,6 +227,49 @@ def shifted(there: list[str], wanted: list[str], new: str, start: int, end: int)
         return Match(start, end, new, UNSAFE)
     moved = "\n".join(more + line.removeprefix(less) if line.strip() else line for line in lines)
     return Match(start, end, moved, "the indentation of all its lines, which was adjusted")
+
+
+def _reindented(there: list[str], wanted: list[str], new: str) -> str | None:
+    """The new text with the indentation of the file's lines in the place of that of the wanted ones.
+
+    A line that is indented like none of the wanted ones is placed by the width of a tab, if one text has tabs and the
+    other spaces. None where that does not tell, or where one indentation stands for several.
+    """
+    pairs = [
+        (indent_of(line), indent_of(want)) for line, want in zip(there, wanted, strict=True) if want.strip()
+    ]
+    known: dict[str, str] = {}
+    if any(known.setdefault(want, line) != line for line, want in pairs):
+        return None
+    if width := _tab_width(pairs):
+        old, put = "\t", " " * width
+    else:
+        width = _tab_width([(want, line) for line, want in pairs])
+        old, put = " " * width, "\t"
+    lines: list[str] = []
+    for line in new.split("\n"):
+        indent = indent_of(line)
+        if not line.strip():
+            lines.append(line)
+            continue
+        if indent not in known:
+            placed = indent.replace(old, put) if width and indent.strip(put[0]) else indent
+            if not width or placed.strip(put[0]):
+                return None
+            known[indent] = placed
+        lines.append(known[indent] + line[len(indent) :])
+    return "\n".join(lines)
+
+
+def _tab_width(pairs: list[tuple[str, str]]) -> int:
+    """How many spaces stand for one tab in pairs of indentation in spaces and in tabs; 0 if that differs."""
+    widths: set[int] = set()
+    for spaces, tabs in pairs:
+        if spaces.strip(" ") or tabs.strip("\t") or bool(spaces) != bool(tabs):
+            return 0
+        if tabs:
+            widths.add(len(spaces) // len(tabs) if len(spaces) % len(tabs) == 0 else 0)
+    return widths.pop() if len(widths) == 1 and widths <= TAB_WIDTHS else 0
 
 
 def _composed(line: str) -> str:

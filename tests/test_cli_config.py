@@ -62,7 +62,7 @@ def test_switches_of_tools_and_groups(home: Home) -> None:
     assert home.shown("tools.python") == (True, f"{home.users}, line 6")
     assert home.shown("tools.glob") == (True, "default")
     called = home.run("tools", "call", "shell", '{"command": "true"}')
-    assert called.returncode == 2 and "there is no tool 'shell'" in called.stderr
+    assert called.returncode == 2 and "there is no tool 'shell' here: shell = true" in called.stderr
 
 
 MISTAKES = [

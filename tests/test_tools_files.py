@@ -28,6 +28,7 @@ from toolcrib.tools import (
     WriteFileParams,
 )
 from toolcrib.tools.diffs import unified_diff
+from toolcrib.tools.line_address import address_of
 from toolcrib.tools.text_match import Source, find_exact, find_tolerant
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -362,6 +363,9 @@ def test_replace_all_is_exact_only(ws: Workspace) -> None:
     assert get(ws, "f").decode() == "$1 ‘$1’\r\n$1\r\n"
     with pytest.raises(ToolError, match="not found"):
         edit(ws, "'$1'", "x", replace_all=True)
+    put(ws, "f", "a a\na\n")
+    said = edit(ws, "a", "b", replace_all=True, at=address_of(1, "a a"))
+    assert said == "Edited f: replaced 2 occurrences, at lines 1, 1." and get(ws, "f") == b"b b\na\n"
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [("a", "a", "identical"), ("", "a", "use write_file")])

@@ -17,6 +17,7 @@ from toolcrib.cli.folder_tools import folder_plugins, skill_folders
 from toolcrib.cli.mcp_servers import ServersWanted, toolset_of_servers
 from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
 from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
+from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
 from toolcrib.visible import escape_invisible, on_one_line
 
@@ -124,10 +125,22 @@ async def load_tool_with(deps: Any, assembly: Assembly, name: str) -> tuple[Load
             return tool, tool.spec
     if problems := _problems_of_servers(assembly):
         raise Problem(f"{name} cannot be called: {'; '.join(problems)}", code=1)
+    if reason := why_not_there(name):
+        raise Problem(f"there is no tool {name!r} here: {reason}")
     known = {tool.name for tool in tools} | assembly.sources.keys()
     near = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all."
     raise Problem(f"there is no tool {name!r}. {hint} Your own tools are loaded with --from MODULE:ATTRIBUTE")
+
+
+def why_not_there(name: str) -> str:
+    """What a built-in tool that is not there needs; "" for another name."""
+    if name == "fetch":
+        return "it needs the network: --allow-host HOST, or --network on"
+    if name in ("apply_patch", "edit_file", "multi_edit"):
+        return "models are given apply_patch, or edit_file and multi_edit: patches in [edits] of toolcrib.toml decides"
+    switch = f"{name} = true in [tools] of toolcrib.toml switches it on (see toolcrib config show)"
+    return switch if any(row.name == name for row in CATALOGUE) else ""
 
 
 def _alone(assembly: Assembly, name: str) -> Assembly:

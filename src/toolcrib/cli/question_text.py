@@ -102,7 +102,7 @@ def input_prompt(question: Question) -> str:
     """The prompt of a question for input."""
     count = len(question.options)
     if not count:
-        return "Your answer (Enter alone: none)"
+        return f"Your answer{'s' if question.several else ''} (Enter alone: none)"
     which = f"Numbers 1-{count}, such as 1 2," if question.several else f"A number 1-{count},"
     return f"{which} or your own words (Enter alone: none)"
 

@@ -30,7 +30,7 @@ class AskUserParams(BaseModel):
         max_length=MAX_OPTIONS,
         description="Answers to choose from, the one that you advise first. The user may always answer in own words.",
     )
-    several: bool = Field(False, description="Whether more than one of the options can be chosen.")
+    several: bool = Field(False, description="Whether the user may give more than one answer.")
 
 
 class AskUser(

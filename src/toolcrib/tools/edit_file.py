@@ -36,7 +36,10 @@ class EditFileParams(BaseModel):
         "lines around it that it occurs only once."
     )
     new_string: str = Field(description="What to put in its place. May be empty.")
-    replace_all: bool = Field(False, description="Replace every occurrence, not just a single one.")
+    replace_all: bool = Field(
+        False,
+        description="Replace every occurrence, or with at every one in that line, not just a single one.",
+    )
     at: str | None = Field(
         None,
         description='Address of the line where old_string begins, such as "42:k9", if it occurs more than once. '

@@ -52,8 +52,6 @@ def check_edit(edit: TextEdit) -> str | None:
         return "old_string is empty. To create a file or replace all of it, use write_file."
     if edit.at is not None and parse_address(edit.at) is None:
         return f'at must be the address of a line, such as "42:k9", not {edit.at!r}.'
-    if edit.at is not None and edit.replace_all:
-        return "at names one line, and replace_all means every occurrence. Leave one of them out."
     return None
 
 

@@ -82,7 +82,7 @@ class GlobFiles(
         found: list[tuple[int, str]] = []
         for path, modified in search.files(glob):
             found.append((-modified, posixpath.normpath(posixpath.join(start, path))))
-        ctx.report(tip=f"{len(found)} files")
+        ctx.report(tip=f"{len(found)} file{'s' * (len(found) != 1)}")
         found.sort()
         first = params.offset - 1
         shown = found[first : first + params.limit]

@@ -57,6 +57,8 @@ class MoveFile(
     def precheck(self, params: MoveFileParams) -> str | None:
         if params.to.endswith("/"):
             return f"{params.to} names a folder. Give the file's new name too; folders are created as needed."
+        if params.to == params.path:
+            return "path and to are the same, so there is nothing to move."
         return None
 
     def resources(self, params: MoveFileParams) -> list[str]:

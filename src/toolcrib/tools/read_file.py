@@ -111,7 +111,7 @@ class ReadFile(
         if not page.stopped:
             place = self.backend.leads_to(params.path) or shown
             self.backend.seen.note(ctx.key.run, place, page.digest.hexdigest())
-        ctx.report(tip=f"{shown}, {page.total} lines")
+        ctx.report(tip=f"{shown}, {page.total} line{'s' * (page.total != 1)}")
         return page.render(shown, encoding)
 
     def _show_document(

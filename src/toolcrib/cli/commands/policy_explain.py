@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.cli.console import DONE, Problem, out
-from toolcrib.cli.loaded_tools import load_assembly
+from toolcrib.cli.loaded_tools import load_assembly, why_not_there
 from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolSelection
 from toolcrib.cli.policy_options import PolicyOptions
@@ -56,8 +56,8 @@ def command(
             )
         )
     except MissingTool as problem:
-        hint = " The tool fetch needs --allow-host or --network on." if call.split()[:1] == ["fetch"] else ""
-        raise Problem(f"{problem}{hint}") from problem
+        reason = why_not_there(call.split()[0])
+        raise Problem(f"{problem}{f'; {reason}' if reason else ''}") from problem
     except ToolcribError as problem:
         raise Problem(str(problem)) from problem
     for line in prediction.lines():

@@ -230,7 +230,9 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
     if not tokens or tokens[0].startswith("--"):
         return arguments_from(tokens, schema)
     if len(tokens) > 1:
-        raise Problem(f"expected one JSON object or options; got {tokens[0]!r} and then {tokens[1]!r}")
+        raise Problem(
+            f"expected one JSON object, or options such as --name VALUE; got {tokens[0]!r} and then {tokens[1]!r}"
+        )
     return sys.stdin.read() if tokens[0] == "-" else tokens[0]
 
 

@@ -63,7 +63,8 @@ class Recall(
     def execute(self, params: RecallParams, ctx: Context[Any]) -> str:
         category = "/".join(filter(None, map(file_name, params.category.split("/"))))
         found = self.store.recall(params.query, category=category, limit=params.limit + 1)
-        ctx.report(tip=f"{min(len(found), params.limit)} memories")
+        count = min(len(found), params.limit)
+        ctx.report(tip="1 memory" if count == 1 else f"{count} memories")
         if not found:
             return self._nothing(params)
         now, room, texts = time.time(), MAX_CHARACTERS, list[str]()

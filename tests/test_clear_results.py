@@ -403,7 +403,7 @@ def test_the_words_of_providers_for_a_conversation_that_is_too_long(
 @each("route", ROUTES)
 def test_what_is_left_is_legal_and_thinking_goes_back_unchanged(route: str) -> None:
     first = full_conversation(route)
-    first[3].parts[0].result = ToolResult((Text("result 1 " * 100), PICTURE))  # type: ignore[union-attr]
+    first[3].parts[0].record(ToolResult((Text("result 1 " * 100), PICTURE)))  # type: ignore[union-attr]
     calls = [{"id": f"call_{n}", "name": "search", "args": {"n": n}} for n in range(4)]
     for number in range(8):
         answer = answered_by(route, calls, f"m{number}", think=True, speak=True)
@@ -424,7 +424,8 @@ def test_any_conversation_stays_legal(route: str, conversation: list[Message]) -
     for message in conversation:
         for part in message.parts:
             if isinstance(part, ResultPart):
-                part.result = ToolResult((*part.result.parts, Text("word " * 2_000)), code=part.result.code)
+                longer = (*part.result.parts, Text("word " * 2_000))
+                part.record(ToolResult(longer, code=part.result.code))
     conversation = [*conversation, Message("assistant", [Text("end")])]
     settings = ClearOldResults(keep=1)
     sent = requests_of(conversation, settings, Clock(), pause=301.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -402,8 +403,7 @@ def test_what_is_said_of_a_whole_answer_is_kept_and_not_sent_back() -> None:
     )
     assert response.stop_reason == "refusal"
     assert response.message.extras == {"anthropic": {"context_management": cut, "stop_details": details}}
-    response.message.parts.append(Text("Hm."))
-    wire = body(Message.user("Hi"), response.message)
+    wire = body(Message.user("Hi"), replace(response.message, parts=[Text("Hm.")]))
     assert wire["messages"][1] == {"role": "assistant", "content": [{"type": "text", "text": "Hm."}]}
 
 

@@ -298,7 +298,7 @@ def test_names_are_mapped_and_mapped_back() -> None:
 )
 def test_blocks_come_and_go_back_as_they_came(block: dict[str, Any], part: MessagePart) -> None:
     message = CODEC.response(answer(block)).message
-    assert message.parts == [part]
+    assert list(message.parts) == [part]
     request = Request([Message.user("go"), message, Message.user("on")])
     for model in ("us.anthropic.claude-x", "openai.gpt-oss-120b"):
         sent = CODEC.request(request, model=model, stream=False)["messages"][1]["content"]

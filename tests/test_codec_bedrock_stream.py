@@ -46,7 +46,7 @@ def test_a_stream_with_interleaved_calls() -> None:
         CallChunk(0, done=True),
     ]
     response = decoder.finish()
-    assert response.message.parts == [
+    assert list(response.message.parts) == [
         Reasoning("hm", {"bedrock": {"reasoningText": {"signature": "c2ln"}}}),
         Text("Hey"),
         ToolCall("weather", '{"city":"Oslo"}', "a"),
@@ -96,7 +96,7 @@ def test_blocks_of_a_stream(events: list[dict[str, Any]], parts: list[MessagePar
     decoder = CODEC.decoder()
     for event in [*events, stop(0), END]:
         decoder.feed(event)
-    assert decoder.finish().message.parts == parts
+    assert list(decoder.finish().message.parts) == parts
 
 
 @pytest.mark.parametrize(

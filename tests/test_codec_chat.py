@@ -598,7 +598,7 @@ def test_pictures_that_the_model_made() -> None:
     whole = CODEC.response({"choices": [{"message": message, "finish_reason": "stop"}]})
     streamed = stream({"choices": [{"delta": message, "finish_reason": "stop"}]})
     for answer in (whole, streamed):
-        assert answer.message.parts == [
+        assert list(answer.message.parts) == [
             Text("Look."),
             Image(data=PNG, media_type="image/png"),
             Image(url="https://example.org/a.png"),

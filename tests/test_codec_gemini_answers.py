@@ -78,7 +78,7 @@ def test_a_whole_answer() -> None:
             },
         )
     )
-    assert response.message.parts == [
+    assert list(response.message.parts) == [
         Text("Look: "),
         Image("AAAA", "", "image/png", "", {"gemini": {"thoughtSignature": "s"}}),
         Audio("BBBB", "", "audio/L16;rate=24000"),
@@ -125,7 +125,7 @@ def test_items_of_the_server_are_kept_verbatim_in_their_place() -> None:
         {"text": "2"},
     ]
     response = CODEC.response(event(*parts, stop="STOP"))
-    assert response.message.parts[:5] == [Opaque("gemini", part) for part in parts[:5]]
+    assert list(response.message.parts[:5]) == [Opaque("gemini", part) for part in parts[:5]]
     assert response.message.text == "2"
     assert body(Message.user("Hi"), response.message)["contents"][1]["parts"] == parts
 
@@ -372,7 +372,7 @@ def test_thinking_streams_as_reasoning() -> None:
         event({"text": "ok"}, stop="STOP"),
     )
     assert chunks == [ReasoningChunk("h"), ReasoningChunk("m"), TextChunk("ok")]
-    assert response.message.parts == [Reasoning("hm", {"gemini": {"thought": True}}), Text("ok")]
+    assert list(response.message.parts) == [Reasoning("hm", {"gemini": {"thought": True}}), Text("ok")]
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def test_steps_go_back_as_they_came() -> None:
         "total_thought_tokens": 4,
     }
     response = CODEC.response({"status": "requires_action", "steps": steps, "usage": usage, "id": "i"})
-    assert response.message.parts == [
+    assert list(response.message.parts) == [
         Reasoning("hm", {"gemini_interactions": THOUGHT}),
         Opaque("gemini_interactions", SEARCH),
         Text("So."),
@@ -125,7 +125,7 @@ def test_steps_stream_in_pieces() -> None:
         TextChunk("y"),
         CallChunk(0, done=True),
     ]
-    assert decoder.finish().message.parts == [
+    assert list(decoder.finish().message.parts) == [
         ToolCall("f", '{"a":1}', "c"),
         Text("Hey", {"gemini_interactions": {"annotations": [{"url": "u"}]}}),
     ]

@@ -266,7 +266,7 @@ def test_pictures_and_logprobs_of_an_answer() -> None:
         {"token": "So", "logprob": -0.5, "bytes": [1], "top_logprobs": [{"token": "No", "logprob": -2}]}
     ]
     response = decoded(line(content="So", rest={"logprobs": tokens}), line(images=["/9j/AA", "??"]), end())[1]
-    assert response.message.parts[1:] == [Image("/9j/AA", media_type="image/jpeg"), Image("??")]
+    assert list(response.message.parts[1:]) == [Image("/9j/AA", media_type="image/jpeg"), Image("??")]
     assert response.logprobs == (TokenLogprob("So", -0.5, (("No", -2.0),)),)
 
 

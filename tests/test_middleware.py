@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -615,7 +615,8 @@ async def test_a_refusal_that_a_step_keeps_is_recorded_for_each_call() -> None:
 async def test_what_a_step_changes_in_place_does_not_change_what_runs() -> None:
     async def step(prepared: Ready, next: NextExecute) -> ToolResult:
         prepared.params["path"] = prepared.arguments["path"] = "elsewhere"
-        prepared.call.name, prepared.call.arguments = "another", {"path": "elsewhere"}
+        arguments: Any = prepared.call.arguments
+        arguments["path"] = "elsewhere"
         return await next(prepared)
 
     async def yes(question: Any) -> Answer:
@@ -629,10 +630,11 @@ async def test_what_a_step_changes_in_place_does_not_change_what_runs() -> None:
 
 
 @pytest.mark.parametrize("per_box", [True, False])
-async def test_a_call_that_a_step_renames_in_place_is_a_call_of_that_name(per_box: bool) -> None:
+async def test_a_call_that_a_step_renames_is_a_call_of_that_name(per_box: bool) -> None:
     async def step(call: ToolCall, next: NextPrepare) -> Prepared:
-        call.name = "unlimited"
-        return await next(call)
+        with pytest.raises(FrozenInstanceError):
+            call.name = "unlimited"  # type: ignore[misc]
+        return await next(replace(call, name="unlimited"))
 
     if per_box:
         box: Toolbox = Toolbox([look], around_prepare=[step])
@@ -656,8 +658,7 @@ async def test_a_result_that_a_step_changes_in_place_is_masked_and_cut_like_any(
 
     async def step(prepared: Ready, next: NextExecute) -> ToolResult:
         result = await next(prepared)
-        result.parts[0].text += " hunter2-hunter2"  # type: ignore[union-attr]
-        result.parts = (*result.parts, Text("long " * 100_000))
+        result.parts = (*result.parts, Text("hunter2-hunter2 " + "long " * 100_000))
         return result
 
     box: Toolbox = Toolbox([use], secrets=Store(), around_execute=[step])

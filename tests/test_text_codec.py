@@ -157,7 +157,7 @@ def test_an_answer_is_read() -> None:
     wire = next(name for name in sent(request)[0]["content"].split('"') if name.startswith("mcp_now"))
     response = HERMES.response(completion(f"<think>hm</think>Let me see.\n{call(wire)}"), request)
     assert response.stop_reason == "tool_calls"
-    assert response.message.parts == [Reasoning("hm"), Text("Let me see."), ToolCall("mcp:now", "{}")]
+    assert list(response.message.parts) == [Reasoning("hm"), Text("Let me see."), ToolCall("mcp:now", "{}")]
 
 
 def test_without_tools_nothing_is_a_call() -> None:

@@ -1,6 +1,7 @@
 """toolcrib itself, from this checkout."""
 
 import asyncio
+import itertools
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -124,6 +125,7 @@ def guarded(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def bodies() -> dict[str, Any]:
+    from toolcrib.conversation_cache import ConversationCache
     from toolcrib.messages import Message, Request, ResultPart
     from toolcrib.models.anthropic import AnthropicMessages
     from toolcrib.models.openai import OpenAIChat
@@ -132,11 +134,23 @@ def bodies() -> dict[str, Any]:
     def by(model: Any) -> Any:
         def after(turns: int) -> Callable[[], Any]:
             messages = [Message.system("Be brief."), Message.user("go")]
-            for turn in range(turns):
+
+            def add_turn(turn: int) -> None:
                 call = ToolCall("get_weather", workload.FLAT, f"call_{turn}")
                 messages.append(Message("assistant", [_text(f"I look it up, {turn}."), call]))
                 messages.append(Message("tool", [ResultPart(call, ToolResult.of('{"city":"Rio","days":7}'))]))
-            return lambda: model._request(Request(list(messages)), stream=True)
+
+            for turn in range(turns):
+                add_turn(turn)
+            cache = ConversationCache()  # as each run of an agent has one
+            numbers = itertools.count(turns)
+
+            def body() -> Any:
+                body = model._request(Request(cache.follow(messages), cache=cache), stream=True)
+                add_turn(next(numbers))
+                return body
+
+            return body
 
         return after
 

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 TURNS = (10, 100, 1_000)
+IN_A_ROW = 5
 
 
 def _milliseconds(make: Any, times: int) -> float:
@@ -14,8 +15,9 @@ def _milliseconds(make: Any, times: int) -> float:
     for _ in range(times):
         gc.collect()
         begun = time.process_time()
-        make()
-        spent.append((time.process_time() - begun) * 1e3)
+        for _ in range(IN_A_ROW):
+            make()
+        spent.append((time.process_time() - begun) * 1e3 / IN_A_ROW)
     return statistics.median(spent)
 
 

@@ -37,9 +37,9 @@ class CallKey(NamedTuple):
         return f"{self.run}/{self.turn}/{self.index}"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model wrote it.
+    """A call as the model wrote it; it never changes.
 
     `arguments` are unvalidated: a JSON text, or an object from providers that send one. `id` is the provider's
     and may be empty. `extras` are opaque data, by provider name. `problem` says, in words for the model, why

@@ -1,4 +1,7 @@
-"""Content parts: what messages and results consist of, the same for every provider."""
+"""Content parts: what messages and results consist of, the same for every provider.
+
+A part never changes once it is made: `dataclasses.replace` makes another one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ BEGINNINGS = {  # of the base64 of a file, and its media type
 }
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     """A piece of text. `extras` are opaque provider data, by provider name."""
 
@@ -32,7 +35,7 @@ class Text:
         return self.text
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Json:
     """A structured value, shown to a model as compact JSON."""
 
@@ -44,7 +47,7 @@ class Json:
         return json.dumps(self.value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Media:
     """A picture, sound or document, as `data` (base64) or as a `url`.
 
@@ -70,19 +73,22 @@ class Media:
     def __post_init__(self) -> None:
         raw: Any = self.data
         if isinstance(raw, bytes | bytearray):  # wrong for a type checker, but clear enough
-            self.data = base64.b64encode(raw).decode()
+            self._fill(data=base64.b64encode(raw).decode())
         for field_name in ("data", "url"):
             address: Any = getattr(self, field_name)
             if isinstance(address, str) and address.startswith("data:"):
                 head, mark, data = address.partition(";base64,")
                 if mark and "," not in head and not data.startswith("data:"):
-                    setattr(self, field_name, "")
-                    self.data, self.media_type = (
-                        data,
-                        self.media_type or head[len("data:") :].partition(";")[0],
-                    )
+                    self._fill(**{field_name: ""})
+                    named = self.media_type or head[len("data:") :].partition(";")[0]
+                    self._fill(data=data, media_type=named)
         if not self.media_type:
             self._see_type(self.data, self.url)
+
+    def _fill(self, **fields: str) -> None:
+        """Set fields while the part is made."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def _see_type(self, data: Any, url: Any) -> None:
         if not data or not isinstance(data, str):
@@ -90,12 +96,12 @@ class Media:
         if isinstance(url, str) and MEDIA_TYPE.fullmatch(
             url
         ):  # many expect the media type to be the second argument
-            self.media_type, self.url = url, ""
+            self._fill(media_type=url, url="")
         elif data.startswith("UklGR") and data[11:16] == "XRUJQ":  # RIFF....WEBP
-            self.media_type = "image/webp"
+            self._fill(media_type="image/webp")
         else:
             kinds = (kind for beginning, kind in BEGINNINGS.items() if data.startswith(beginning))
-            self.media_type = next(kinds, "")
+            self._fill(media_type=next(kinds, ""))
 
     def as_text(self) -> str:
         label = " ".join(word for word in (self.kind, self.media_type, self.name or self.url) if word)

@@ -41,7 +41,7 @@ from toolcrib.messages import (
 )
 from toolcrib.result import ToolResult
 
-__all__ = ["MendNote", "mend", "told"]
+__all__ = ["MendNote", "is_valid", "mend", "told"]
 
 # What the messages of a role consist of.
 PARTS_OF_ROLE: dict[Role, tuple[type[Any], ...]] = {
@@ -77,7 +77,7 @@ def mend(messages: Sequence[Message]) -> tuple[list[Message], list[MendNote]]:
     message 1: the call of search (call_1) has no result; it is answered as interrupted
     """
     given = messages if isinstance(messages, list) else list(messages)
-    return (given, []) if _is_valid(given) else _Mender().mended(given)
+    return (given, []) if is_valid(given) else _Mender().mended(given)
 
 
 def told(notes: Sequence[object]) -> str:
@@ -86,7 +86,8 @@ def told(notes: Sequence[object]) -> str:
     return "; ".join(map(str, notes[:MOST_TOLD])) + rest
 
 
-def _is_valid(messages: list[Message]) -> bool:
+def is_valid(messages: Sequence[Message]) -> bool:
+    """Whether a conversation needs no mending."""
     calls: list[ToolCall] = []
     for message in messages:
         if calls or message.role == "tool":
@@ -103,7 +104,7 @@ def _is_valid(messages: list[Message]) -> bool:
     return not calls
 
 
-def _answer(parts: list[MessagePart], calls: list[ToolCall]) -> bool:
+def _answer(parts: Sequence[MessagePart], calls: list[ToolCall]) -> bool:
     """Whether the parts are the results of the calls, in their order."""
     if len(parts) != len(calls):
         return False

@@ -43,7 +43,7 @@ ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 StopReason = Literal["end", "tool_calls", "length", "refusal", "filter", "pause", "other"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Reasoning:
     """A model's thinking, kept so that it can be sent back unchanged.
 
@@ -58,7 +58,7 @@ class Reasoning:
         return self.text
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Opaque:
     """An item that only one provider understands, such as a call of its own server-side tool; kept as it is."""
 
@@ -70,7 +70,7 @@ class Opaque:
         return ""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ResultPart:
     """The result of one call, in a message of role "tool"."""
 
@@ -81,7 +81,7 @@ class ResultPart:
     def __post_init__(self) -> None:
         given: Any = self.result
         if isinstance(given, str):
-            self.result = ToolResult.of(given)
+            object.__setattr__(self, "result", ToolResult.of(given))
         elif not isinstance(given, ToolResult):
             raise TypeError(
                 f"expected a ToolResult, such as ToolResult.of('text'), or a text, got {shown(given)}"
@@ -94,6 +94,10 @@ class ResultPart:
             )
         for part in self.result.parts:
             check_part(part, CONTENT, "a result")
+
+    def record(self, result: ToolResult) -> None:
+        """Put the recorded result in place of the one that stood for it while the call ran; the run's own."""
+        object.__setattr__(self, "result", result)
 
     def as_text(self) -> str:
         return self.result.text
@@ -125,7 +129,7 @@ def check_part(part: Any, kinds: tuple[type[Any], ...], what: str) -> None:
     raise TypeError(f"{what}: expected a text or a part ({', '.join(names)}), got {shown(part)}; {advice}")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message. Those of "assistant" have text, reasoning and calls; those of "tool" one ResultPart per call.
 
@@ -140,7 +144,7 @@ class Message:
     """
 
     role: Role
-    parts: list[MessagePart] = field(default_factory=list)
+    parts: Sequence[MessagePart] = ()
     extras: dict[str, Any] = field(default_factory=dict)
     usage: Usage | None = field(default=None, compare=False, repr=False)
 
@@ -155,9 +159,9 @@ class Message:
             parts = [parts]
         elif not isinstance(parts, list | tuple):
             raise TypeError(f"parts: expected a list of parts, or a text, got {shown(parts)}")
-        if type(parts) is not list or [part for part in parts if isinstance(part, str)]:
+        if [part for part in parts if isinstance(part, str)]:
             parts = [Text(part) if isinstance(part, str) else part for part in parts]
-        self.parts = parts
+        object.__setattr__(self, "parts", tuple(parts))
         for part in parts:
             if type(part) is not ToolCall and type(part) is not ResultPart:  # which have checked themselves
                 check_part(part, PARTS, f"a message of role {str(self.role)!r}")
@@ -176,6 +180,10 @@ class Message:
     def assistant(cls, *content: str | Part | Reasoning | Opaque | ToolCall) -> Message:
         """A message of the model: texts, content parts, thinking and calls. Raises TypeError for anything else."""
         return cls("assistant", [Text(part) if isinstance(part, str) else part for part in content])
+
+    def note_usage(self, usage: Usage | None) -> None:
+        """Note what the answer used by now; the run's own."""
+        object.__setattr__(self, "usage", usage)
 
     @property
     def text(self) -> str:
@@ -346,7 +354,7 @@ class Request:
     """What is asked of a model. `extras` (by provider name) are added to that provider's request as they are.
 
     `logit_bias` (token id to -100..100), `logprobs` and `top_logprobs` are sent to providers that take them;
-    `Codec.features` says which do.
+    `Codec.features` says which do. `cache` is the `ConversationCache` of a run, which wrote these messages before.
     """
 
     messages: list[Message]
@@ -360,6 +368,7 @@ class Request:
     logprobs: bool = False
     top_logprobs: int | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    cache: Any = field(default=None, compare=False, repr=False)
 
 
 def messages_to_json(messages: Iterable[Message]) -> dict[str, Any]:

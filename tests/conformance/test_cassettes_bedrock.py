@@ -23,10 +23,11 @@ from tests.conformance.cassettes import (
     records,
 )
 from tests.conformance.wire_bedrock import read_converse, without
+from tests.conformance.wire_reader import answering
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, ModelError, OpenAIChatCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.bedrock_media import Documents
-from toolcrib.messages import Message, Request, Response, ResultPart
+from toolcrib.messages import Message, Request, Response
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames
 from toolcrib.models.replay import STREAMED
@@ -260,10 +261,7 @@ def test_an_answer_goes_back_as_it_came(before: dict[str, Any], after: dict[str,
     if at is None or [call.id for call in request.messages[at].calls] != [call.id for call in answer.calls]:
         pytest.skip("the recording client did not go on from that answer")
     calls = {call.id: call for call in answer.calls}
-    for message in request.messages[at:]:
-        for part in message.parts:
-            if isinstance(part, ResultPart):
-                part.call = calls.get(part.call.id, part.call)
+    request.messages[at:] = answering(request.messages[at:], lambda call: calls.get(call.id, call))
     request.messages[at] = answer
     mine, theirs = canonical(rebuilt(after, request)), canonical(after["request"]["body"])
     for ours, sent in zip(mine["messages"], theirs["messages"], strict=True):

@@ -17,6 +17,7 @@ from tests.conformance.cassettes import (
     records,
     wire_bytes,
 )
+from tests.conformance.wire_reader import grow
 from tests.test_model_http import Answer, as_json, serving
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
@@ -203,7 +204,7 @@ def neutral(body: dict[str, Any]) -> Request:
             result = ToolResult(tuple(p for p in content if isinstance(p, Text)), extras=kept)
             if not messages or messages[-1].role != "tool":
                 messages.append(Message("tool"))
-            messages[-1].parts.append(ResultPart(calls[wire["tool_call_id"]], result))
+            grow(messages, ResultPart(calls[wire["tool_call_id"]], result))
             continue
         if wire.get("tool_plan"):
             content.insert(0, Reasoning(wire["tool_plan"], {"cohere": {"field": "tool_plan"}}))

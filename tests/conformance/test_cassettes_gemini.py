@@ -19,7 +19,7 @@ from tests.conformance.cassettes import (
     records,
 )
 from tests.conformance.wire_gemini import MODES, camel, contents_of, parts_of, read_body, result_text
-from tests.conformance.wire_reader import without
+from tests.conformance.wire_reader import answering, without
 from toolcrib.codecs import ModelError
 from toolcrib.codecs.gemini import UNSIGNED, GeminiCodec
 from toolcrib.codecs.pairing import EMPTY_TURN
@@ -301,10 +301,7 @@ def test_the_next_request_is_written_from_the_answer(before: dict[str, Any], aft
     theirs = request.messages[at].calls
     assert [call.name for call in theirs] == [call.name for call in answer.calls]
     ours = {id(call): mine for call, mine in zip(theirs, answer.calls, strict=True)}
-    for message in request.messages[at:]:
-        for part in message.parts:
-            if isinstance(part, ResultPart):
-                part.call = ours.get(id(part.call), part.call)
+    request.messages[at:] = answering(request.messages[at:], lambda call: ours.get(id(call), call))
     request.messages[at] = answer
     written = turns(CODEC.request(request, model=after["model"] or "", stream=after["streaming"]))
     for mine, recorded in zip(written, turns(body), strict=True):

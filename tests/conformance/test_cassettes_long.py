@@ -41,8 +41,8 @@ def lengthened(conversation: list[Message], times: int) -> list[Message]:
     for message in copied:
         for part in message.parts:
             if isinstance(part, ResultPart):
-                part.result = ToolResult(
-                    (*part.result.parts, Text("word " * 2_000)), extras=part.result.extras
+                part.record(
+                    ToolResult((*part.result.parts, Text("word " * 2_000)), extras=part.result.extras)
                 )
     return [*copied, conversation[-1]]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from copy import copy, deepcopy
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,17 @@ def damaged(messages: list[Message], dice: random.Random) -> list[Message]:
         elif kind == 4:
             copies.insert(dice.randrange(len(copies)), copies.pop(at))
         elif kind == 5 and message.parts:
-            del message.parts[dice.randrange(len(message.parts))]
+            parts = list(message.parts)
+            del parts[dice.randrange(len(parts))]
+            copies[at] = replace(message, parts=parts)
         elif kind == 6 and message.parts:
             other = dice.choice(copies)
             if other is not message:
-                other.parts.insert(dice.randint(0, len(other.parts)), message.parts.pop())
+                *rest, moved = message.parts
+                place = dice.randint(0, len(other.parts))
+                there = next(index for index, one in enumerate(copies) if one is other)
+                copies[there] = replace(other, parts=[*other.parts[:place], moved, *other.parts[place:]])
+                copies[at] = replace(message, parts=rest)
         elif kind == 7:
             orphan = ResultPart(
                 ToolCall("lost", "{}", dice.choice(["", "call_1", "é"])), ToolResult.of("found")
@@ -78,12 +85,12 @@ def damaged(messages: list[Message], dice: random.Random) -> list[Message]:
             copies.insert(at, Message("tool", [orphan]))
         else:
             for call in message.calls:
-                call = deepcopy(call)
-                call.id = dice.choice(["", "same"])
-                message.parts = [
+                call = replace(call, id=dice.choice(["", "same"]))
+                parts = [
                     call if isinstance(part, ToolCall) and part.name == call.name else part
-                    for part in message.parts
+                    for part in copies[at].parts
                 ]
+                copies[at] = replace(message, parts=parts)
     return copies
 
 

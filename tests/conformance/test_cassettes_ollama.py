@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.cassettes import all_records, check_answer, check_chunks, decode, records
+from tests.conformance.wire_reader import grow
 from tests.test_model_http import Answer, as_json, serving
 from toolcrib.call import ToolCall
 from toolcrib.codecs import ModelError
@@ -127,7 +128,7 @@ def neutral(body: dict[str, Any]) -> Request:
             result = ToolResult((Text(wire.get("content") or ""),), extras={"ollama": own} if own else None)
             if not messages or messages[-1].role != "tool":
                 messages.append(Message("tool"))
-            messages[-1].parts.append(ResultPart(waiting.pop(0), result))
+            grow(messages, ResultPart(waiting.pop(0), result))
             continue
         parts: list[MessagePart] = []
         if wire.get("thinking"):

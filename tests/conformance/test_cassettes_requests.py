@@ -9,7 +9,7 @@ import pytest
 
 from tests.cases import each
 from tests.conformance.conftest import shared_dir
-from tests.conformance.wire_reader import blocks, plain, read_chat, read_messages, without
+from tests.conformance.wire_reader import answering, blocks, plain, read_chat, read_messages, without
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, OpenAIChatCodec
 from toolcrib.codecs.anthropic_messages import NO_ANSWER
 from toolcrib.messages import Message, Opaque, Request, ResultPart
@@ -163,10 +163,7 @@ def test_an_answer_goes_back_as_it_came(record: dict[str, Any]) -> None:
     if [call.id for call in theirs.calls] != [call.id for call in answer.calls] or not answer.calls:
         pytest.skip("the recording client did not go on from that answer's calls")
     calls = {call.id: call for call in answer.calls}
-    for message in request.messages[at:]:
-        for part in message.parts:
-            if isinstance(part, ResultPart) and part.call.id in calls:
-                part.call = calls[part.call.id]
+    request.messages[at:] = answering(request.messages[at:], lambda call: calls.get(call.id, call))
     original = canonical(record["request"]["body"], record["api"])["messages"]
     request.messages[at] = answer
     ours = canonical(rebuilt(record, request), record["api"])["messages"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,8 +23,9 @@ from tests.conformance.cassettes import (
     thought_of,
 )
 from tests.conformance.test_cassettes_transports import REQUEST, Handler, Server
-from tests.conformance.wire_reader import without
+from tests.conformance.wire_reader import answering, without
 from tests.conformance.wire_responses import NoPart, read_responses
+from toolcrib.call import ToolCall
 from toolcrib.codecs import Codec, ModelError
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.codecs.openai_responses_answer import kept_by
@@ -271,22 +273,24 @@ def test_an_answer_goes_back_as_it_came(before: dict[str, Any], after: dict[str,
     """The answer that we decoded, sent back with its results, is what the recording client sent back."""
     request, answer = read(after), decoded(before)
     key = kept_by(codec_of(after).provider)
-    for call in answer.calls:
-        if any(call.extras[key].get("id") == other.id for m in request.messages for other in m.calls):
-            call.id = call.extras[key]["id"]  # this client takes the item's id for the call's
+    sent = {other.id for m in request.messages for other in m.calls}
+    parts = [
+        replace(part, id=part.extras[key]["id"])  # this client takes the item's id for the call's
+        if isinstance(part, ToolCall) and part.extras[key].get("id") in sent
+        else part
+        for part in answer.parts
+    ]
+    answer = replace(answer, parts=parts)
     ids = {call.id: call for call in answer.calls}
     theirs = [m for m in request.messages if m.calls and {call.id for call in m.calls} <= ids.keys()]
     if not theirs:
         pytest.skip("the recording client did not go on from that answer's calls")
     original = canonical(after["request"]["body"])["input"]
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, ResultPart) and part.call.id in ids:
-                part.call = ids[part.call.id]
     # One answer may have been sent back as several messages, each call before its own result.
     first, *others = theirs
     request.messages[request.messages.index(first)] = answer
-    request.messages = [m for m in request.messages if not any(m is other for other in others)]
+    whole = [m for m in request.messages if not any(m is other for other in others)]
+    request.messages = answering(whole, lambda call: ids.get(call.id, call))
     ours = canonical(written(after, request))["input"]
     kinds = set(map(kind, original))
     mine = [essence(item) for item in ours if kind(item) in kinds]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -21,6 +23,25 @@ def extras(provider: str, rest: dict[str, Any]) -> dict[str, Any]:
     return {provider: rest} if rest else {}
 
 
+def grow(messages: list[Message], *parts: MessagePart) -> None:
+    """Add parts to the last message."""
+    messages[-1] = replace(messages[-1], parts=[*messages[-1].parts, *parts])
+
+
+def answering(messages: list[Message], call_of: Callable[[ToolCall], ToolCall]) -> list[Message]:
+    """The messages, whose results answer other calls."""
+    return [
+        replace(
+            message,
+            parts=[
+                replace(part, call=call_of(part.call)) if isinstance(part, ResultPart) else part
+                for part in message.parts
+            ],
+        )
+        for message in messages
+    ]
+
+
 def read_chat(body: dict[str, Any], provider: str) -> Request:
     messages: list[Message] = []
     calls: dict[str, ToolCall] = {}
@@ -30,7 +51,7 @@ def read_chat(body: dict[str, Any], provider: str) -> Request:
             result = ToolResult((Text(plain(wire["content"])),), extras=extras(provider, own))
             if messages[-1].role != "tool":
                 messages.append(Message("tool"))
-            messages[-1].parts.append(ResultPart(calls[wire["tool_call_id"]], result))
+            grow(messages, ResultPart(calls[wire["tool_call_id"]], result))
             continue
         parts: list[MessagePart] = []
         field = next((name for name in REASONING if wire.get(name)), "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from tests.conformance.wire_reader import extras, image_of, without
+from tests.conformance.wire_reader import extras, grow, image_of, without
 from toolcrib.call import ToolCall
 from toolcrib.codecs.openai_responses_answer import CALLS, kept_by, parts_of
 from toolcrib.content import File, Text
@@ -72,12 +73,12 @@ def _read(item: dict[str, Any], provider: str, messages: list[Message], calls: d
         blocks = [Text(output)] if isinstance(output, str) else [_part(block, provider) for block in output]
         if not messages or messages[-1].role != "tool":
             messages.append(Message("tool"))
-        messages[-1].parts.append(ResultPart(call, ToolResult(tuple(blocks))))
+        grow(messages, ResultPart(call, ToolResult(tuple(blocks))))
     else:
         if not messages or messages[-1].role != "assistant":
             messages.append(Message("assistant"))
         found = _said(item, provider) if kind == "message" else parts_of(item, provider, {})
-        messages[-1].parts.extend(found)
+        grow(messages, *found)
         if kind in CALLS:
             calls |= {call.id: call for call in found if isinstance(call, ToolCall)}
 
@@ -95,8 +96,7 @@ def _part(block: dict[str, Any], provider: str) -> Any:
         return Text(block["text"], extras(provider, without(block, "type", "text")))
     if kind == "input_image":
         image = image_of(block.get("image_url") or "")
-        image.extras = extras(provider, without(block, "type", "image_url"))
-        return image
+        return replace(image, extras=extras(provider, without(block, "type", "image_url")))
     data = block.get("file_data") or ""
     if kind not in INPUTS or (data and not data.startswith("data:")):
         raise NoPart(kind)

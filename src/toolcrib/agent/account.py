@@ -70,7 +70,8 @@ class Account:
     def answered(self, answer: Message, usage: Usage) -> None:
         """Count what a request used. It is noted in the answer, with what runs within its calls use."""
         calls = len([call for call in answer.calls if call.name != COMPLETION])
-        answer.usage = used = _with_calls(usage, calls) if calls else usage
+        used = _with_calls(usage, calls) if calls else usage
+        answer.note_usage(used)
         self._answer = answer
         self.usage = self.usage + used
         if self.outer is not None:
@@ -80,7 +81,7 @@ class Account:
         """Count what a run within a call used, here and in the runs that this one belongs to."""
         self.usage = self.usage + usage
         if self._answer is not None and self._answer.usage is not None:
-            self._answer.usage = self._answer.usage + usage
+            self._answer.note_usage(self._answer.usage + usage)
         if self.outer is not None:
             self.outer.add(usage)
 

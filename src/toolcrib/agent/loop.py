@@ -30,6 +30,7 @@ from toolcrib.agent.streaming_turn import StreamingTurn
 from toolcrib.agent.tool_choice import request_of
 from toolcrib.agent.transcript import TranscriptFile
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.conversation_cache import ConversationCache
 from toolcrib.errors import ErrorCode, belongs_to_caller
 from toolcrib.events import (
     AnswerRestarted,
@@ -123,6 +124,7 @@ class RunLoop:
         if (context := settings.context) is not None:
             lasts = context.cache_seconds or getattr(settings.model, "cache_seconds", None) or CACHE_SECONDS
             self._cleared = ClearedRequests(context, lasts)
+        self._cache = ConversationCache()
         self._logprobs: tuple[TokenLogprob, ...] = ()
         self._failures: dict[str, int] = {} if saved is None else saved.failures
         self._typed: TypedRun | None = None
@@ -429,6 +431,7 @@ class RunLoop:
 
     async def _read(self, request: Request, streaming: StreamingTurn, tool_list: ToolList) -> Response:
         """Read the model's answer while it streams, with the partial arguments of its calls."""
+        request.messages, request.cache = self._cache.follow(request.messages), self._cache
         partial_calls = streaming.early is not None or tool_list.takes_partials
         tell = self._tell if self.box.sink else None
         model = self.settings.model

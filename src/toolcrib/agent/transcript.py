@@ -166,7 +166,7 @@ def recorder(message: Message, transcript: TranscriptFile | None) -> Record:
     def record(key: CallKey, result: ToolResult) -> None:
         part = places[key.index]
         assert isinstance(part, ResultPart)
-        part.result = result
+        part.record(result)
         if transcript is not None:
             transcript.result(key, result)
 

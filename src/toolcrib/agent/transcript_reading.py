@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ def scan_transcript(path: Path) -> TranscriptReading:
     if reader.problems and not reader.records and not begun:
         first = str(reader.problems[0]).removesuffix("; the line is left out")
         raise ValueError(f"{path.name} is not a transcript; {first}")
-    mended, notes = mend(reader.messages)
+    mended, notes = mend(reader.conversation())
     for note in notes:
         reader.problem(reader.lines[note.message], note.text)
     return TranscriptReading(mended, sorted(reader.problems))
@@ -83,6 +83,7 @@ class _Reader:
         self.records = 0
         self._calls: list[ToolCall] = []  # that results belong to, by their index
         self._answered: dict[Any, ResultPart] = {}
+        self._more_results: dict[int, list[ResultPart]] = {}  # of a message of results, after its first one
         self._certain = True  # no line was lost that may have held the calls of the results that follow
 
     def problem(self, number: int, text: str) -> None:
@@ -139,7 +140,7 @@ class _Reader:
         usage = usage_from_dict(record["usage"])
         answer = next((message for message in self.messages[-2:][::-1] if message.role == "assistant"), None)
         if answer is not None and self._certain:
-            answer.usage = usage
+            answer.note_usage(usage)
 
     def _take_result(self, number: int, record: dict[str, Any]) -> None:
         result = result_from_dict(record["result"])
@@ -149,7 +150,7 @@ class _Reader:
             call = None
         known = self._answered.get(index) if call is not None and self._certain else None
         if known is not None and known.result.code is ErrorCode.WAITING:  # answered by now
-            known.result = result
+            known.record(result)
             return
         if known is not None and call is not None and known.result == result:
             self.problem(number, f"the result of {call.name} stood there twice; one is left out")
@@ -160,15 +161,27 @@ class _Reader:
             self._append(number, Message("assistant", [part.call]))
         else:
             part = self._answered[index] = ResultPart(call, result)
-        if self.messages[-1].role == "tool":
-            self.messages[-1].parts.append(part)
-        else:
-            self._append(number, Message("tool", [part]))
+        self._append_result(number, part)
 
     def _add(self, number: int, message: Message) -> None:
         self._append(number, message)
         if message.role != "tool":
             self._calls, self._answered, self._certain = message.calls, {}, True
+
+    def _append_result(self, number: int, part: ResultPart) -> None:
+        if self.messages[-1].role == "tool":
+            self._more_results.setdefault(id(self.messages[-1]), []).append(part)
+        else:
+            self._append(number, Message("tool", [part]))
+
+    def conversation(self) -> list[Message]:
+        """The messages that were read, each with all its results."""
+        return [
+            replace(message, parts=[*message.parts, *more])
+            if (more := self._more_results.get(id(message)))
+            else message
+            for message in self.messages
+        ]
 
     def _append(self, number: int, message: Message) -> None:
         self.messages.append(message)

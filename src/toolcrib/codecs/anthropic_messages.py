@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_messages
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import declared_names, our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item, with_extras
@@ -74,26 +75,28 @@ class AnthropicMessagesCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v1/messages`."""
         names = wire_names(request, declared_names(request, self.provider))
-        writer = _Writer(self.provider, names)
-        head, steps = system_and_steps(request.messages, IDS)
-        system = [block for message in head for block in writer.blocks(message.parts)]
+        written = write(request, self, IDS, partial(_Writer, self.provider, names), settings=names)
+        writer, turns = written.writer, written.wire(written.writer.turns())
+        system = [block for message in written.head for block in writer.blocks(message.parts)]
         body: dict[str, Any] = {
             "model": model,
             "max_tokens": self.max_tokens if request.max_tokens is None else request.max_tokens,
         }
         if system:
             body["system"] = system
-        body["messages"] = writer.messages(steps)
-        body |= self._tools(request, names, steps)
+        body["messages"] = turns
+        body |= self._tools(request, names, writer.called)
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.stop:
             body["stop_sequences"] = list(request.stop)
-        if container := self._container(steps):
+        if container := self._container(written.steps):
             body["container"] = container
         if stream:
             body["stream"] = True
-        return mark_messages(with_extras(body, own_extras(request, self.provider)), self.cache)
+        body = with_extras(body, own_extras(request, self.provider))
+        unmarked = None if writer.has_marks else turns
+        return mark_messages(body, self.cache, unmarked)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
@@ -107,9 +110,7 @@ class AnthropicMessagesCodec:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(
-        self, request: Request, names: dict[str, str], steps: list[ConversationStep]
-    ) -> dict[str, Any]:
+    def _tools(self, request: Request, names: dict[str, str], called: Iterable[str]) -> dict[str, Any]:
         choice = request.tool_choice
         wanted = frozenset(choice.names) if choice.mode != "none" else frozenset[str]()
         one = choice.mode == "required" and len(wanted) == 1
@@ -120,7 +121,6 @@ class AnthropicMessagesCodec:
         mode = choice.mode
         if not tools and not own_extras(request, self.provider).get("tools"):
             # A conversation that holds calls is refused unless tools are defined, even if none may be called.
-            called = {answer.call.name: None for step in steps for answer in step.answers}
             tools = [{"name": names.get(n, n), "input_schema": {"type": "object"}} for n in called]
             mode = "none"
         if not tools:
@@ -164,31 +164,42 @@ class AnthropicMessagesCodec:
 
 
 class _Writer:
-    """Neutral messages to wire messages, for one request."""
+    """Neutral messages to wire messages: alternating turns of user and assistant. Results stand at the start of the
+    user turn that follows their calls.
+    """
 
     def __init__(self, provider: str, names: dict[str, str]) -> None:
+        self.wire: list[dict[str, Any]] = []
+        self.called: dict[str, None] = {}  # the names of the tools that were called
+        self.has_marks = False  # of the conversation's own, where the prompt is cached
         self._provider = provider
         self._names = names
 
-    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        """Alternating turns of user and assistant; results stand at the start of the user turn that follows
-        their calls.
-        """
-        turns: list[dict[str, Any]] = []
-        for step in steps:
-            role = "assistant" if step.message.role == "assistant" else "user"
-            blocks = self._assistant(step) if role == "assistant" else self._user(step.message, step.parts)
-            if blocks:
-                _append(turns, role, blocks)
-            if step.answers:
-                _append(turns, "user", [self._result(answer) for answer in step.answers])
+    def add(self, step: ConversationStep) -> None:
+        role = "assistant" if step.message.role == "assistant" else "user"
+        blocks = self._assistant(step) if role == "assistant" else self._user(step.message, step.parts)
+        if blocks:
+            self._append(role, blocks)
+        if step.answers:
+            self.called |= dict.fromkeys(answer.call.name for answer in step.answers)
+            self._append("user", [self._result(answer) for answer in step.answers])
+
+    def turns(self) -> list[dict[str, Any]]:
+        """The turns as a request has them, whose last one may not end in thinking or white space."""
+        turns = list(self.wire)
         if not turns or turns[0]["role"] == "assistant":
             turns.insert(0, {"role": "user", "content": [{"type": "text", "text": EMPTY_TURN}]})
-        for turn in turns:  # of which thinking may not be the end
-            if turn["content"][-1].get("type") in THOUGHTS:
-                turn["content"].append({"type": "text", "text": NO_ANSWER})
-        _strip_end(turns[-1])
+        turns[-1] = _without_blank_end(_ended(turns[-1]))
         return turns
+
+    def _append(self, role: str, blocks: list[dict[str, Any]]) -> None:
+        self.has_marks = self.has_marks or any("cache_control" in block for block in blocks)
+        if self.wire and self.wire[-1]["role"] == role:
+            self.wire[-1]["content"].extend(blocks)
+            return
+        if self.wire:
+            self.wire[-1] = _ended(self.wire[-1])
+        self.wire.append({"role": role, "content": list(blocks)})
 
     def blocks(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
         """Content blocks of text, media and own items, without blank texts, which the API refuses."""
@@ -203,7 +214,7 @@ class _Writer:
                     blocks.append({**block, **own_extras(part, self._provider)})
         return blocks
 
-    def _user(self, message: Message, parts: list[Any]) -> list[dict[str, Any]]:
+    def _user(self, message: Message, parts: Sequence[Any]) -> list[dict[str, Any]]:
         blocks = self.blocks(parts)
         if message.role == "system" and blocks:  # instructions in the middle have no place of their own
             opening, closing = {"type": "text", "text": "<system>"}, {"type": "text", "text": "</system>"}
@@ -250,18 +261,19 @@ class _Writer:
         return {**block, **own_extras(answer.result, self._provider)}
 
 
-def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
-    if turns and turns[-1]["role"] == role:
-        turns[-1]["content"].extend(blocks)
-    else:
-        turns.append({"role": role, "content": list(blocks)})
+def _ended(turn: dict[str, Any]) -> dict[str, Any]:
+    """A turn that does not end in thinking, which the API refuses."""
+    if turn["content"][-1].get("type") not in THOUGHTS:
+        return turn
+    return {**turn, "content": [*turn["content"], {"type": "text", "text": NO_ANSWER}]}
 
 
-def _strip_end(turn: dict[str, Any]) -> None:
-    """Removes white space at the end of an answer that is to be continued: the API refuses it."""
-    last = turn["content"][-1]
-    if turn["role"] == "assistant" and last.get("type") == "text":
-        turn["content"][-1] = {**last, "text": last["text"].rstrip()}
+def _without_blank_end(turn: dict[str, Any]) -> dict[str, Any]:
+    """A turn without white space at the end of an answer that is to be continued: the API refuses it."""
+    *before, last = turn["content"]
+    if turn["role"] != "assistant" or last.get("type") != "text":
+        return turn
+    return {**turn, "content": [*before, {**last, "text": last["text"].rstrip()}]}
 
 
 def _media_block(part: Media) -> dict[str, Any] | None:

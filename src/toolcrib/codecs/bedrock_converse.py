@@ -6,7 +6,8 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from toolcrib.codecs.bedrock_converse_answer import read_error, read_response
@@ -14,7 +15,7 @@ from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_converse
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import (
@@ -27,7 +28,7 @@ from toolcrib.codecs.wire_json import (
     with_extras,
 )
 from toolcrib.content import Json, Media, Text
-from toolcrib.messages import Message, Opaque, Reasoning, Request, Response, ResultPart
+from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
 from toolcrib.spec import ToolSpec
 
 IDS = IdRule(re.compile("[a-zA-Z0-9_.:-]{1,64}"), "tooluse_")
@@ -80,16 +81,20 @@ class BedrockConverseCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /model/{id}/converse`, and of `converse-stream`: model and kind are in the address."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names, request.messages, unsigned=not SIGNATURE_NEEDED.search(model))
-        head, steps = system_and_steps(request.messages, IDS)
-        system = [block for message in head for block in writer.system(message)]
+        unsigned = not SIGNATURE_NEEDED.search(model)
+        made = partial(_Writer, self.provider, names, unsigned=unsigned)
+        written = write(request, self, IDS, made, settings=(names, unsigned))
+        writer, turns = written.writer, written.wire(written.writer.turns())
+        system = [block for message in written.head for block in writer.system(message)]
         body: dict[str, Any] = {"system": system} if system else {}
-        body["messages"] = writer.messages(steps)
+        body["messages"] = turns
         if inference := _inference(request):
             body["inferenceConfig"] = inference
-        if tools := self._tools(request, names, steps):
+        if tools := self._tools(request, names, writer.called):
             body["toolConfig"] = tools
-        return mark_converse(_with_own(body, own_extras(request, self.provider)), self.cache)
+        body = _with_own(body, own_extras(request, self.provider))
+        unmarked = None if writer.has_marks else turns
+        return mark_converse(body, self.cache, unmarked)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
@@ -103,9 +108,7 @@ class BedrockConverseCodec:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(
-        self, request: Request, names: dict[str, str], steps: list[ConversationStep]
-    ) -> dict[str, Any]:
+    def _tools(self, request: Request, names: dict[str, str], called: Iterable[str]) -> dict[str, Any]:
         """Tool declarations and tool choice. A choice that the format cannot express is met by declaring fewer
         tools.
         """
@@ -118,8 +121,7 @@ class BedrockConverseCodec:
         if not tools:
             theirs = as_dict(own_extras(request, self.provider).get("toolConfig")).get("tools")
             # A conversation that holds calls is refused unless tools are declared, even if none may be called.
-            called = {} if theirs else {answer.call.name: None for step in steps for answer in step.answers}
-            tools = [_placeholder(names.get(name, name)) for name in called]
+            tools = [] if theirs else [_placeholder(names.get(name, name)) for name in called]
             return {"tools": tools} if tools else {}
         if choice.mode != "required":
             return {"tools": tools}
@@ -139,50 +141,63 @@ class BedrockConverseCodec:
 
 
 class _Writer:
-    """Neutral messages to wire messages, for one request."""
+    """Neutral messages to wire messages: alternating turns of user and assistant. Results stand at the start of the
+    user turn that follows their calls.
+    """
 
-    def __init__(
-        self, provider: str, names: dict[str, str], messages: Iterable[Message], *, unsigned: bool
-    ) -> None:
+    def __init__(self, provider: str, names: dict[str, str], *, unsigned: bool) -> None:
+        self.wire: list[dict[str, Any]] = []
+        self.called: dict[str, None] = {}  # the names of the tools that were called
+        self.has_marks = False  # of the conversation's own, where the prompt is cached
         self._provider = provider
         self._names = names
         self._unsigned = unsigned
         self._documents = Documents()
-        # A message of results has no turn of its own: its mark follows the last of them.
-        self._last_results = {
-            id(message.parts[-1].result): message
-            for message in messages
-            if message.parts and isinstance(message.parts[-1], ResultPart)
-        }
 
-    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        """Alternating turns of user and assistant; results stand at the start of the user turn that follows
-        their calls.
-        """
-        turns: list[dict[str, Any]] = []
-        for step in steps:
-            role = "assistant" if step.message.role == "assistant" else "user"
-            blocks = self._assistant(step) if role == "assistant" else self._user(step.message, step.parts)
-            if blocks:
-                _append(turns, role, [*blocks, *self._mark(step.message)])
-            if step.answers:
-                _append(turns, "user", [block for answer in step.answers for block in self._result(answer)])
+    def add(self, step: ConversationStep) -> None:
+        role = "assistant" if step.message.role == "assistant" else "user"
+        blocks = self._assistant(step) if role == "assistant" else self._user(step.message, step.parts)
+        if blocks:
+            self._append(role, [*blocks, *self._mark(step.message)])
+        if step.answers:
+            self.called |= dict.fromkeys(answer.call.name for answer in step.answers)
+            results = [self._result(answer) for answer in step.answers]
+            # A message of results has no turn of its own: its mark follows the last of them.
+            results[-1] = results[-1][:1] + (results[-1][1:] or self._mark(step.results))
+            self._append("user", [block for blocks in results for block in blocks])
+
+    def turns(self) -> list[dict[str, Any]]:
+        """The turns as a request has them, whose last one may not end in thinking or white space."""
+        turns = list(self.wire)
         if not turns or turns[0]["role"] == "assistant":
             turns.insert(0, {"role": "user", "content": [{"text": EMPTY_TURN}]})
-        for turn in turns:
-            kinds = {kind for block in turn["content"] for kind in block}
-            if "document" in kinds and "text" not in kinds:
-                turn["content"].append({"text": DOCUMENT_ALONE})
-            if "reasoningContent" in turn["content"][-1] and not self._unsigned:
-                turn["content"].append({"text": NO_ANSWER})
-        _strip_end(turns[-1])
+        turns[-1] = _without_blank_end(self._ended(turns[-1]))
         return turns
+
+    def _append(self, role: str, blocks: list[dict[str, Any]]) -> None:
+        self.has_marks = self.has_marks or any("cachePoint" in block for block in blocks)
+        if self.wire and self.wire[-1]["role"] == role:
+            self.wire[-1]["content"].extend(blocks)
+            return
+        if self.wire:
+            self.wire[-1] = self._ended(self.wire[-1])
+        self.wire.append({"role": role, "content": list(blocks)})
+
+    def _ended(self, turn: dict[str, Any]) -> dict[str, Any]:
+        """A turn that has a text where the service asks for one."""
+        content = list(turn["content"])
+        kinds = {kind for block in content for kind in block}
+        if "document" in kinds and "text" not in kinds:
+            content.append({"text": DOCUMENT_ALONE})
+        if "reasoningContent" in content[-1] and not self._unsigned:
+            content.append({"text": NO_ANSWER})
+        return {**turn, "content": content}
 
     def system(self, message: Message) -> list[dict[str, Any]]:
         blocks = self._blocks(message.parts, "system")
         return [*blocks, *self._mark(message)] if blocks else []
 
-    def _user(self, message: Message, parts: list[Any]) -> list[dict[str, Any]]:
+    def _user(self, message: Message, parts: Sequence[Any]) -> list[dict[str, Any]]:
         if message.role == "system":  # instructions in the middle have no place of their own
             blocks = self._blocks(parts, "system")
             return [{"text": "<system>"}, *blocks, {"text": "</system>"}] if blocks else []
@@ -252,8 +267,7 @@ class _Writer:
         result: dict[str, Any] = {"toolUseId": answer.id, "content": content}
         if answer.is_error:
             result["status"] = "error"
-        mark = self._mark(answer.result) or self._mark(self._last_results.get(id(answer.result)))
-        return [{"toolResult": result | self._rest(answer.result)}, *mark]
+        return [{"toolResult": result | self._rest(answer.result)}, *self._mark(answer.result)]
 
     def _rest(self, thing: Any) -> dict[str, Any]:
         return {k: v for k, v in own_extras(thing, self._provider).items() if k != "cachePoint"}
@@ -291,15 +305,9 @@ def _with_own(body: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {**body, **own, **joined}
 
 
-def _append(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
-    if turns and turns[-1]["role"] == role:
-        turns[-1]["content"].extend(blocks)
-    else:
-        turns.append({"role": role, "content": list(blocks)})
-
-
-def _strip_end(turn: dict[str, Any]) -> None:
-    """Removes white space at the end of an answer that is to be continued: the API refuses it."""
-    last = turn["content"][-1]
-    if turn["role"] == "assistant" and isinstance(last.get("text"), str):
-        turn["content"][-1] = {**last, "text": last["text"].rstrip()}
+def _without_blank_end(turn: dict[str, Any]) -> dict[str, Any]:
+    """A turn without white space at the end of an answer that is to be continued: the API refuses it."""
+    *before, last = turn["content"]
+    if turn["role"] != "assistant" or not isinstance(last.get("text"), str):
+        return turn
+    return {**turn, "content": [*before, {**last, "text": last["text"].rstrip()}]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -114,12 +115,12 @@ def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[s
 def response_of(parts: list[MessagePart], fields: dict[str, Any], provider: str) -> Response:
     stop = as_str(fields.get("stopReason"))
     reason = STOP_REASONS.get(stop, "other") if stop else "end"
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    if reason == "end" and calls:
+    if reason == "end" and any(isinstance(part, ToolCall) for part in parts):
         reason = "tool_calls"
     if stop in MALFORMED:
-        for call in calls:
-            call.problem = MALFORMED_CALL
+        parts = [
+            replace(part, problem=MALFORMED_CALL) if isinstance(part, ToolCall) else part for part in parts
+        ]
     own = {name: fields[name] for name in KEPT_FIELDS if fields.get(name)}
     router = as_dict(as_dict(fields.get("trace")).get("promptRouter"))
     answer = Message("assistant", parts, {provider: own} if own else {})

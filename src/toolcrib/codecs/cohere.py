@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.cohere_answer import BILLED, PLAN, THINKING, CohereDecoder, read_error, read_response
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.strictness import STRICT
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import (
@@ -62,10 +63,12 @@ class CohereCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v2/chat`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names)
+        made = partial(_Writer, self.provider, names)
+        written = write(request, self, ANY_ID, made, settings=names, head=list)
+        wire = [*written.head_wire, *written.writer.wire]
         body: dict[str, Any] = {
             "model": model,
-            "messages": writer.messages(arrange(request.messages, ANY_ID)),
+            "messages": written.wire(wire or [{"role": "user", "content": EMPTY_TURN}]),
         }
         body |= self._tools(request, names)
         if request.max_tokens is not None:
@@ -119,27 +122,25 @@ class CohereCodec:
 
 
 class _Writer:
-    """Neutral messages to wire messages, for one request."""
+    """Neutral messages to wire messages."""
 
     def __init__(self, provider: str, names: dict[str, str]) -> None:
+        self.wire: list[dict[str, Any]] = []
         self._provider = provider
         self._names = names
 
-    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        wire: list[dict[str, Any]] = []
-        for step in steps:
-            if step.message.role != "assistant":
-                role = "system" if step.message.role == "system" else "user"
-                content = _shortest(self._blocks(step.parts, images=role == "user"))
-                if content:
-                    wire.append({"role": role, "content": content, **self._own(step.message)})
-                continue
-            if (said := self._assistant(step)) is not None:
-                wire.append(said)
-            wire.extend(self._answer(answer) for answer in step.answers)
-            if pictures := self._pictures_of(step.answers):
-                wire.append({"role": "user", "content": pictures})
-        return wire or [{"role": "user", "content": EMPTY_TURN}]
+    def add(self, step: ConversationStep) -> None:
+        if step.message.role != "assistant":
+            role = "system" if step.message.role == "system" else "user"
+            content = _shortest(self._blocks(step.parts, images=role == "user"))
+            if content:
+                self.wire.append({"role": role, "content": content, **self._own(step.message)})
+            return
+        if (said := self._assistant(step)) is not None:
+            self.wire.append(said)
+        self.wire.extend(self._answer(answer) for answer in step.answers)
+        if pictures := self._pictures_of(step.answers):
+            self.wire.append({"role": "user", "content": pictures})
 
     def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         plan, content = "", list[dict[str, Any]]()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -20,7 +21,7 @@ from toolcrib.codecs.pairing import (
     Answered,
     ConversationStep,
     IdRule,
-    system_and_steps,
+    write,
 )
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras, own_item
@@ -73,10 +74,14 @@ class GeminiCodec:
         """The body of `POST …/models/MODEL:generateContent`, or of `…:streamGenerateContent`."""
         names = wire_names(request)
         with_data = frozenset(spec.name for spec in request.tools if spec.tells_output)
-        writer = _Writer(self.provider, names, with_data, since_3=not BEFORE_3.search(model))
-        head, steps = system_and_steps(request.messages, IDS)
-        system = [part for message in head for part in writer.texts(message.parts)]
-        body: dict[str, Any] = {"contents": writer.contents(steps)}
+        since_3 = not BEFORE_3.search(model)
+        made = partial(_Writer, self.provider, names, with_data, since_3=since_3)
+        written = write(request, self, IDS, made, settings=(names, with_data, since_3))
+        writer, turns = written.writer, list(written.writer.wire)
+        system = [part for message in written.head for part in writer.texts(message.parts)]
+        if not turns or turns[0]["role"] == "model":
+            turns.insert(0, {"role": "user", "parts": [{"text": EMPTY_TURN}]})
+        body: dict[str, Any] = {"contents": written.wire(turns)}
         if system:
             body["systemInstruction"] = {"parts": system}
         body |= self._tools(request, names)
@@ -135,31 +140,26 @@ def _response_schema(spec: ToolSpec) -> dict[str, Any]:
 
 
 class _Writer:
-    """Neutral messages to wire contents, for one request."""
+    """Neutral messages to wire contents: alternating turns of user and model. The results of a turn's calls stand at
+    the start of the user turn after it.
+    """
 
     def __init__(
         self, provider: str, names: dict[str, str], with_data: frozenset[str], *, since_3: bool
     ) -> None:
+        self.wire: list[dict[str, Any]] = []
         self._provider = provider
         self._with_data = with_data  # the tools whose results the model knows as data
         self._names = names
         self._since_3 = since_3
 
-    def contents(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        """Alternating turns of user and model; the results of a turn's calls stand at the start of the user
-        turn after it.
-        """
-        turns: list[dict[str, Any]] = []
-        for step in steps:
-            if step.message.role == "assistant":
-                _append(turns, "model", self._model(step))
-            else:
-                _append(turns, "user", self._user(step))
-            _append(turns, "user", [self._result(answer) for answer in step.answers])
-            _append(turns, "user", self._following(step.answers))
-        if not turns or turns[0]["role"] == "model":
-            turns.insert(0, {"role": "user", "parts": [{"text": EMPTY_TURN}]})
-        return turns
+    def add(self, step: ConversationStep) -> None:
+        if step.message.role == "assistant":
+            _append(self.wire, "model", self._model(step))
+        else:
+            _append(self.wire, "user", self._user(step))
+        _append(self.wire, "user", [self._result(answer) for answer in step.answers])
+        _append(self.wire, "user", self._following(step.answers))
 
     def texts(self, parts: Iterable[Any]) -> list[dict[str, Any]]:
         """Parts as text, and own items; media are reduced to their labels."""

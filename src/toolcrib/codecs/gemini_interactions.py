@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -16,13 +17,14 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini import NO_OUTPUT, USUAL_TYPES, merged
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, system_and_steps
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.messages import Opaque, Reasoning, Request, Response
 
 IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
+EMPTY_STEP = {"type": "user_input", "content": [{"type": "text", "text": EMPTY_TURN}]}
 KINDS: dict[type[Media], str] = {Image: "image", Audio: "audio", File: "document"}
 
 
@@ -56,15 +58,14 @@ class GeminiInteractionsCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST …/interactions`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names)
-        head, arranged = system_and_steps(request.messages, IDS)
+        written = write(request, self, IDS, partial(_Writer, self.provider, names), settings=names)
         spoken = (
             "\n".join(part.as_text() for part in message.parts if isinstance(part, Text | Json | Media))
-            for message in head
+            for message in written.head
         )
         system = [text for text in spoken if text]
-        steps = writer.steps(arranged)
-        body: dict[str, Any] = {"model": model, "input": steps, "store": False}
+        steps = list(written.writer.wire) or [EMPTY_STEP]
+        body: dict[str, Any] = {"model": model, "input": written.wire(steps), "store": False}
         if system:
             body["system_instruction"] = "\n".join(system)
         config = {
@@ -117,28 +118,27 @@ class GeminiInteractionsCodec:
 
 
 class _Writer:
-    """Neutral messages to wire steps, for one request."""
+    """Neutral messages to wire steps."""
 
     def __init__(self, provider: str, names: dict[str, str]) -> None:
+        self.wire: list[dict[str, Any]] = []
         self._provider = provider
         self._names = names
 
-    def steps(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        wire: list[dict[str, Any]] = []
-        for step in steps:
-            if step.message.role == "assistant":
-                self._model(step, wire)
-                wire.extend(self._result(answer) for answer in step.answers)
-                continue
-            content = self._content(step.parts)
-            if step.message.role == "system" and content:
-                marks = [{"type": "text", "text": mark} for mark in ("<system>", "</system>")]
-                content = [marks[0], *content, marks[1]]
-            if content:
-                _extend(wire, "user_input", content)
-        return wire or [{"type": "user_input", "content": [{"type": "text", "text": EMPTY_TURN}]}]
+    def add(self, step: ConversationStep) -> None:
+        if step.message.role == "assistant":
+            self._model(step)
+            self.wire.extend(self._result(answer) for answer in step.answers)
+            return
+        content = self._content(step.parts)
+        if step.message.role == "system" and content:
+            marks = [{"type": "text", "text": mark} for mark in ("<system>", "</system>")]
+            content = [marks[0], *content, marks[1]]
+        if content:
+            _extend(self.wire, "user_input", content)
 
-    def _model(self, step: ConversationStep, wire: list[dict[str, Any]]) -> None:
+    def _model(self, step: ConversationStep) -> None:
+        wire = self.wire
         answers = iter(step.answers)
         for part in step.parts:
             if isinstance(part, ToolCall):

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.ollama_answer import OllamaDecoder, read_error, read_response
-from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, own_extras, with_extras
 from toolcrib.content import Image, Json, Media, Text
@@ -44,11 +45,13 @@ class OllamaCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /api/chat`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names)
+        made = partial(_Writer, self.provider, names)
+        written = write(request, self, ANY_ID, made, settings=names, head=list)
+        wire = [*written.head_wire, *written.writer.wire]
         own = own_extras(request, self.provider)
         body: dict[str, Any] = {
             "model": model,
-            "messages": writer.messages(arrange(request.messages, ANY_ID)),
+            "messages": written.wire(wire or [{"role": "user", "content": EMPTY_TURN}]),
         }
         if tools := self._tools(request, names):
             body["tools"] = tools
@@ -101,26 +104,24 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 class _Writer:
-    """Neutral messages to wire messages, for one request."""
+    """Neutral messages to wire messages."""
 
     def __init__(self, provider: str, names: dict[str, str]) -> None:
+        self.wire: list[dict[str, Any]] = []
         self._provider = provider
         self._names = names
 
-    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        wire: list[dict[str, Any]] = []
-        for step in steps:
-            if step.message.role != "assistant":
-                role = "system" if step.message.role == "system" else "user"
-                said = self._content(step.parts, images=role == "user")
-                if said["content"] or "images" in said:
-                    wire.append({"role": role, **said, **own_extras(step.message, self._provider)})
-                continue
-            if (assistant := self._assistant(step)) is not None:
-                wire.append(assistant)
-            wire.extend(self._answer(answer) for answer in step.answers)
-            wire.extend(self._pictures_of(step.answers))
-        return wire or [{"role": "user", "content": EMPTY_TURN}]
+    def add(self, step: ConversationStep) -> None:
+        if step.message.role != "assistant":
+            role = "system" if step.message.role == "system" else "user"
+            said = self._content(step.parts, images=role == "user")
+            if said["content"] or "images" in said:
+                self.wire.append({"role": role, **said, **own_extras(step.message, self._provider)})
+            return
+        if (assistant := self._assistant(step)) is not None:
+            self.wire.append(assistant)
+        self.wire.extend(self._answer(answer) for answer in step.answers)
+        self.wire.extend(self._pictures_of(step.answers))
 
     def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         own = own_extras(step.message, self._provider)

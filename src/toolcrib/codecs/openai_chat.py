@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.openai_chat_answer import ChatDecoder, read_error, read_response
-from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS, ChatServer, in_strict_order
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, arrange
+from toolcrib.codecs.openai_chat_servers import OTHERS, SERVERS, ChatServer, in_strict_order, strict_end
+from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import (
@@ -74,10 +75,13 @@ class OpenAIChatCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /chat/completions`."""
         names = wire_names(request)
-        writer = _Writer(self.provider, names, self.server)
+        made = partial(_Writer, self.provider, names, self.server)
+        written = write(request, self, self.server.ids, made, settings=names, head=list)
+        wire = [*written.head_wire, *written.writer.wire]
+        wire += strict_end(wire) if self.server.strict_order else []
         body: dict[str, Any] = {
             "model": model,
-            "messages": writer.messages(arrange(request.messages, self.server.ids)),
+            "messages": written.wire(wire or [{"role": "user", "content": EMPTY_TURN}]),
         }
         body |= self._tools(request, names)
         if request.max_tokens is not None:
@@ -182,36 +186,38 @@ def _custom(spec: ToolSpec, name: str, own: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Neutral messages to wire messages, for one request."""
+    """Neutral messages to wire messages."""
 
     def __init__(self, provider: str, names: dict[str, str], server: ChatServer) -> None:
+        self.wire: list[dict[str, Any]] = []
+        self._drawn: list[dict[str, Any]] = []  # the model's own pictures, until the user speaks again
         self._provider = provider
         self._names = names
         self._flavour = server
 
-    def messages(self, steps: list[ConversationStep]) -> list[dict[str, Any]]:
-        wire: list[dict[str, Any]] = []
-        drawn: list[dict[str, Any]] = []  # the model's own pictures, until the user speaks again
-        for step in steps:
-            if step.message.role != "assistant":
-                role = "system" if step.message.role == "system" else "user"
-                content = self._content(step.parts, media=role == "user")
-                if drawn and role == "user":
-                    content = [*drawn, *(content if isinstance(content, list) else _text_parts(content))]
-                    drawn = []
-                if content:
-                    wire.append({"role": role, "content": content, **self._own(step.message)})
-                continue
-            drawn += _labelled("Pictures of your answer:", step.parts)
-            assistant = self._assistant(step)
-            if assistant is None:
-                continue
-            wire.append(assistant)
-            wire.extend(self._answer(answer) for answer in step.answers)
-            if pictures := self._media_of(step.answers):
-                wire.append({"role": "user", "content": pictures})
-        wire = in_strict_order(wire) if self._flavour.strict_order else wire
-        return wire or [{"role": "user", "content": EMPTY_TURN}]
+    def add(self, step: ConversationStep) -> None:
+        if step.message.role != "assistant":
+            role = "system" if step.message.role == "system" else "user"
+            content = self._content(step.parts, media=role == "user")
+            if self._drawn and role == "user":
+                spoken = content if isinstance(content, list) else _text_parts(content)
+                content, self._drawn = [*self._drawn, *spoken], []
+            if content:
+                self._append({"role": role, "content": content, **self._own(step.message)})
+            return
+        self._drawn += _labelled("Pictures of your answer:", step.parts)
+        assistant = self._assistant(step)
+        if assistant is None:
+            return
+        self._append(assistant)
+        for answer in step.answers:
+            self._append(self._answer(answer))
+        if pictures := self._media_of(step.answers):
+            self._append({"role": "user", "content": pictures})
+
+    def _append(self, message: dict[str, Any]) -> None:
+        before = self.wire[-1]["role"] if self.wire else ""
+        self.wire += in_strict_order(before, message) if self._flavour.strict_order else [message]
 
     def _assistant(self, step: ConversationStep) -> dict[str, Any] | None:
         own = self._own(step.message)

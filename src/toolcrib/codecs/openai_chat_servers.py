@@ -74,24 +74,25 @@ OTHERS = ChatServer()
 RESULTS_SEEN = "I have the results."
 
 
-def in_strict_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages in the order of roles that Mistral requires (its `mistral_common` refuses any other).
+def in_strict_order(before: str, message: dict[str, Any]) -> list[dict[str, Any]]:
+    """A message in the order of roles that Mistral requires (its `mistral_common` refuses any other), after one of the
+    role `before`.
 
     An assistant message separates results from a user message; system messages stand before the first answer,
-    later ones become user messages; the last message is not the assistant's, unless it is to be continued
-    (`prefix`).
+    later ones become user messages.
     """
-    ordered: list[dict[str, Any]] = []
-    for message in messages:
-        before = ordered[-1]["role"] if ordered else ""
-        if message["role"] == "system" and before in ("assistant", "tool"):
-            message = {**message, "role": "user", "content": _marked(message["content"])}
-        if message["role"] == "user" and before == "tool":
-            ordered.append({"role": "assistant", "content": RESULTS_SEEN})
-        ordered.append(message)
-    if ordered and ordered[-1]["role"] == "assistant" and not ordered[-1].get("prefix"):
-        ordered.append({"role": "user", "content": EMPTY_TURN})
-    return ordered
+    if message["role"] == "system" and before in ("assistant", "tool"):
+        message = {**message, "role": "user", "content": _marked(message["content"])}
+    if message["role"] == "user" and before == "tool":
+        return [{"role": "assistant", "content": RESULTS_SEEN}, message]
+    return [message]
+
+
+def strict_end(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What follows the last message: it may not be the assistant's, unless it is to be continued (`prefix`)."""
+    last = messages[-1] if messages else {}
+    ends_with_answer = last.get("role") == "assistant" and not last.get("prefix")
+    return [{"role": "user", "content": EMPTY_TURN}] if ends_with_answer else []
 
 
 def _marked(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:

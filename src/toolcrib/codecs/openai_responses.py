@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from toolcrib.codecs.codec import Features, ModelError
@@ -21,11 +22,11 @@ from toolcrib.codecs.openai_responses_input import (
 )
 from toolcrib.codecs.openai_responses_native import PLAIN_TYPES, is_native, native_names
 from toolcrib.codecs.openai_responses_stream import ResponsesDecoder
-from toolcrib.codecs.pairing import CONTINUES, IdRule, arrange
+from toolcrib.codecs.pairing import CONTINUES, IdRule, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import as_list, own_extras, with_extras
-from toolcrib.messages import Request, Response
+from toolcrib.messages import Message, Request, Response
 from toolcrib.spec import ToolSpec
 
 IDS = IdRule(re.compile(r"[\x21-\x7e]{1,64}"))
@@ -120,17 +121,23 @@ class OpenAIResponsesCodec:
         return read_error(body, status, retry_after)
 
     def _input(self, request: Request, own: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-        messages, fields = list(request.messages), dict[str, Any]()
-        if self.server.instructions and "instructions" not in own:
-            text, messages = leading_instructions(messages, self.provider)
-            fields = {"instructions": text} if text else {}
+        fields, stored = dict[str, Any](), own.get("store") is not False
         if any(own.get(name) for name in CONTINUES):
-            messages = with_results_of_before(messages, self.provider)
-        writer = InputWriter(self.provider, names, stored=own.get("store") is not False)
-        items = writer.items(arrange(messages, IDS))
+            request = replace(request, messages=with_results_of_before(request.messages, self.provider))
+
+        def without_instructions(head: list[Message]) -> list[Message]:
+            if not self.server.instructions or "instructions" in own:
+                return head
+            text, rest = leading_instructions(head, self.provider)
+            fields.update({"instructions": text} if text else {})
+            return rest
+
+        made = partial(InputWriter, self.provider, names, stored=stored)
+        written = write(request, self, IDS, made, settings=(names, stored), head=without_instructions)
+        items = [*written.head_wire, *written.writer.wire]
         if not items and not any(own.get(name) for name in BEGINS):
             items = [EMPTY_ITEM]
-        return {**fields, "input": items}
+        return {**fields, "input": written.wire(items)}
 
     def _included(self, request: Request, own: dict[str, Any], model: str) -> list[str]:
         """The `include` field: what the answer has to contain beyond the default."""

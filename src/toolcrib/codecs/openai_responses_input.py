@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -71,10 +71,11 @@ def with_results_of_before(messages: list[Message], provider: str) -> list[Messa
 
 
 class InputWriter:
-    """Neutral messages to input items, for one request.
+    """Neutral messages to input items.
 
-    Without `stored`, nothing is sent that the server would have to look up: no ids of items, and no reasoning
-    whose content only the server had.
+    `wire` lacks reasoning items that no other item of the model follows: the API refuses them. Without `stored`,
+    nothing is sent that the server would have to look up: no ids of items, and no reasoning whose content only the
+    server had.
     """
 
     def __init__(self, provider: str, names: dict[str, str], *, stored: bool = True) -> None:
@@ -82,16 +83,37 @@ class InputWriter:
         self._key = kept_by(provider)
         self._names = names
         self._stored = stored
+        self.wire: list[dict[str, Any]] = []
+        self._thoughts: list[dict[str, Any]] = []  # reasoning items that nothing has followed yet
+        self._used: set[str] = set()  # ids of items
 
-    def items(self, steps: Iterable[ConversationStep]) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = []
-        for step in steps:
-            if step.message.role == "assistant":
-                items.extend(self._assistant(step))
-                items.extend(self.result(answer) for answer in step.answers)
-            else:
-                items.extend(self._given(step.message, step.parts))
-        return _without_loose_thoughts(_with_each_id_once(items))
+    def add(self, step: ConversationStep) -> None:
+        if step.message.role == "assistant":
+            items = [*self._assistant(step), *(self.result(answer) for answer in step.answers)]
+        else:
+            items = self._given(step.message, step.parts)
+        for item in items:
+            self._append(item)
+
+    def _append(self, item: dict[str, Any]) -> None:
+        """Add an item. The API refuses an id that is used again, as in a conversation where an answer stands twice."""
+        id = as_str(item.get("id"))
+        if id in self._used:
+            blocks = [as_dict(block) for block in as_list(item.get("content"))]
+            says_nothing = item.get("type") == "message" and not any(
+                block.get("text", True) for block in blocks
+            )
+            if says_nothing or item.get("type") not in ("message", *OUTPUTS):  # known by its id alone
+                return
+            item = {name: value for name, value in item.items() if name not in ("id", "status")}
+        if id:
+            self._used.add(id)
+        if item.get("type") == "reasoning":
+            self._thoughts.append(item)
+            return
+        is_models = item.get("role", "assistant") == "assistant" and item.get("type") not in OUTPUTS.values()
+        self.wire += [*(self._thoughts if is_models else ()), item]
+        self._thoughts = []
 
     def result(self, answer: Answered) -> dict[str, Any]:
         """The item that answers a call."""
@@ -113,7 +135,7 @@ class InputWriter:
             **own_extras(answer.result, self._provider),
         }
 
-    def _given(self, message: Message, parts: list[MessagePart]) -> list[dict[str, Any]]:
+    def _given(self, message: Message, parts: Sequence[MessagePart]) -> list[dict[str, Any]]:
         """A user or system message; this provider's own items keep their place in it."""
         items: list[dict[str, Any]] = []
         waiting: list[MessagePart] = []
@@ -240,40 +262,6 @@ class InputWriter:
         """The item of an image that this provider's model generated."""
         item = own_extras(part, self._key).get("item") if isinstance(part, Image) else None
         return {**item, "result": part.data or part.url} if isinstance(item, dict) else None
-
-
-def _with_each_id_once(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The items of a conversation in which an answer may stand twice: the API refuses an id that is used again."""
-    used: set[str] = set()
-    kept: list[dict[str, Any]] = []
-    for item in items:
-        id = as_str(item.get("id"))
-        if id in used:
-            blocks = [as_dict(block) for block in as_list(item.get("content"))]
-            says_nothing = item.get("type") == "message" and not any(
-                block.get("text", True) for block in blocks
-            )
-            if says_nothing or item.get("type") not in ("message", *OUTPUTS):  # known by its id alone
-                continue
-            item = {name: value for name, value in item.items() if name not in ("id", "status")}
-        if id:
-            used.add(id)
-        kept.append(item)
-    return kept
-
-
-def _without_loose_thoughts(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drops reasoning items that no other item of the model follows: the API refuses them."""
-    kept: list[dict[str, Any]] = []
-    goes_on = False
-    for item in reversed(items):
-        if item.get("type") != "reasoning":
-            goes_on = (
-                item.get("role", "assistant") == "assistant" and item.get("type") not in OUTPUTS.values()
-            )
-        if goes_on or item.get("type") != "reasoning":
-            kept.append(item)
-    return kept[::-1]
 
 
 def _sendable(call: ToolCall, kind: str) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from toolcrib.call import ToolCall
+from toolcrib.codecs.codec import Codec
+from toolcrib.codecs.wire_json import Encoded, encodable
+from toolcrib.conversation_cache import cache_of
 from toolcrib.mending import mend
-from toolcrib.messages import Message, MessagePart, ResultPart
+from toolcrib.messages import Message, MessagePart, Request, ResultPart
 from toolcrib.result import ToolResult
 
 EMPTY_TURN = "Continue."  # the text of a user turn that a provider requires and nobody wrote
@@ -59,11 +62,97 @@ class Answered:
 
 @dataclass(slots=True)
 class ConversationStep:
-    """One message without results; `answers` holds an assistant's calls with their results."""
+    """One message without results; `answers` holds an assistant's calls with their results, `results` the message
+    of these.
+    """
 
     message: Message
-    parts: list[MessagePart]
+    parts: Sequence[MessagePart]
     answers: list[Answered] = field(default_factory=list)
+    results: Message | None = None
+
+
+class StepWriter(Protocol):
+    """Writes the steps of a conversation, one after the other."""
+
+    wire: list[Any]
+
+    def add(self, step: ConversationStep) -> None:
+        """Write a step at the end of `wire`. Of the entries there, it changes the last one at most."""
+        ...
+
+
+Writer = TypeVar("Writer", bound=StepWriter)
+
+
+@dataclass(slots=True)
+class Written(Generic[Writer]):
+    """A conversation as a codec has written it: the system messages at its head, the steps behind them, and their
+    writer. `head_wire` is what was written of the head, where it is not in the writer's own `wire`.
+    """
+
+    head: list[Message]
+    steps: list[ConversationStep]
+    writer: Writer
+    head_wire: list[Any] = field(default_factory=list)
+    encoded: bool = False
+
+    def wire(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Entries of this conversation as the body of a request has them."""
+        return Encoded(entries) if self.encoded else entries
+
+
+@dataclass(slots=True)
+class _Kept(Generic[Writer]):
+    """What a codec has written of the conversation of a run."""
+
+    settings: object
+    writer: Writer
+    ids: _Ids
+    steps: list[ConversationStep] = field(default_factory=list)
+    count: int = 0  # of the messages behind the head
+
+
+def write(
+    request: Request,
+    codec: Codec,
+    rule: IdRule,
+    make: Callable[[], Writer],
+    *,
+    settings: object = (),
+    head: Callable[[list[Message]], list[Message]] | None = None,
+) -> Written[Writer]:
+    """The conversation of a request, after it was mended, written by a writer that `make` makes.
+
+    With a cache, the writer of the last request goes on with what is new, if it has the same `settings`: all that its
+    text depends on beside the messages. `head` says which of the system messages at the head are written like others;
+    without it they are left to the codec.
+    """
+    cache = cache_of(request)
+    if cache is None:
+        first, steps = _split(arrange(request.messages, rule))
+        writer = make()
+        for step in (*_steps_of(first, head), *steps):
+            writer.add(step)
+        return Written(first, steps, writer)
+    key = (codec.name, codec.provider)
+    kept: _Kept[Writer] | None = cache.written.pop(key, None)
+    if kept is None or kept.settings != settings:
+        kept = _Kept(settings, make(), _Ids(rule))
+    if new := _steps(cache.tail[kept.count :], kept.ids):
+        wire = kept.writer.wire
+        last = max(len(wire) - 1, 0)
+        wire[last:] = map(_copied, wire[last:])  # another body has it already
+        for step in new:
+            kept.writer.add(step)
+        wire[last:] = map(encodable, wire[last:])
+        kept.steps += new
+    kept.count = len(cache.tail)
+    cache.written[key] = kept  # and not before: what failed half-way is not gone on with
+    writer = make()
+    for step in _steps_of(cache.head, head):
+        writer.add(step)
+    return Written(cache.head, kept.steps, kept.writer, encodable(writer.wire), encoded=True)
 
 
 def arrange(messages: Iterable[Message], rule: IdRule) -> list[ConversationStep]:
@@ -71,14 +160,18 @@ def arrange(messages: Iterable[Message], rule: IdRule) -> list[ConversationStep]
 
     Each `ToolCall` among a step's parts has its `Answered` in the step's answers, in the same order.
     """
+    return _steps(mend(list(messages))[0], _Ids(rule))
+
+
+def _steps(messages: Iterable[Message], ids: _Ids) -> list[ConversationStep]:
+    """The steps of messages that need no mending."""
     steps: list[ConversationStep] = []
-    ids = _Ids(rule)
-    mended, _ = mend(list(messages))
-    for message in mended:
+    for message in messages:
         if message.role != "tool":
             steps.append(ConversationStep(message, message.parts))
             continue
         results = (part.result for part in message.parts if isinstance(part, ResultPart))
+        steps[-1].results = message
         steps[-1].answers = [
             Answered(call, ids.make(call.id), result)
             for call, result in zip(steps[-1].message.calls, results, strict=True)
@@ -86,13 +179,24 @@ def arrange(messages: Iterable[Message], rule: IdRule) -> list[ConversationStep]
     return steps
 
 
-def system_and_steps(
-    messages: Iterable[Message], rule: IdRule
-) -> tuple[list[Message], list[ConversationStep]]:
-    """The system messages that a conversation begins with, after it was mended, and the steps behind them."""
-    steps = arrange(messages, rule)
+def _split(steps: list[ConversationStep]) -> tuple[list[Message], list[ConversationStep]]:
+    """The system messages that a conversation begins with, and the steps behind them."""
     head = [step.message for step in takewhile(lambda step: step.message.role == "system", steps)]
     return head, steps[len(head) :]
+
+
+def _steps_of(
+    messages: list[Message], head: Callable[[list[Message]], list[Message]] | None
+) -> list[ConversationStep]:
+    """The steps of those system messages at the head that are written like others."""
+    return [] if head is None else [ConversationStep(message, message.parts) for message in head(messages)]
+
+
+def _copied(entry: Any) -> Any:
+    """An entry that can be added to; a message, which never changes, is none."""
+    if not isinstance(entry, dict):
+        return entry
+    return {name: list(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
 class _Ids:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from toolcrib.call import ToolCall
-from toolcrib.messages import Request, ResultPart
+from toolcrib.conversation_cache import cache_of
+from toolcrib.messages import Message, Request, ResultPart
 
 # The narrowest rule of the big providers, so that one conversation can go on with any of them.
 LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
@@ -29,13 +30,9 @@ def wire_names(request: Request | None, declared: Mapping[str, str] | None = Non
     if request is None:
         return {}
     fixed = dict(declared or {})
-    names = {spec.name for spec in request.tools}
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, ToolCall):
-                names.add(part.name)
-            elif isinstance(part, ResultPart):
-                names.add(part.call.name)
+    cache = cache_of(request)
+    called = _called(request.messages) if cache is None else cache.names
+    names = called.union(spec.name for spec in request.tools)
     claimed = set(fixed.values())
     illegal = sorted(name for name in names.difference(fixed) if not LEGAL.match(name) or name in claimed)
     mapped = {name: wire for name, wire in fixed.items() if name != wire}
@@ -47,6 +44,18 @@ def wire_names(request: Request | None, declared: Mapping[str, str] | None = Non
         taken.add(wire)
         mapped[name] = wire
     return mapped
+
+
+def _called(messages: Iterable[Message]) -> set[str]:
+    """The names of the tools of which a conversation holds calls or results."""
+    names: set[str] = set()
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                names.add(part.name)
+            elif isinstance(part, ResultPart):
+                names.add(part.call.name)
+    return names
 
 
 def our_names(request: Request | None, declared: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -120,6 +120,10 @@ def joined(pieces: list[str]) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
+class Encoded(list[Any]):
+    """A list that `encodable` made before, and does not look into again."""
+
+
 def encodable(value: Any) -> Any:
     """JSON data that can be encoded as UTF-8: a lone surrogate becomes U+FFFD. Returns a text that needs no
     change itself.
@@ -138,7 +142,7 @@ def encodable(value: Any) -> Any:
                 made[encodable(key)] = encodable(item)
         return made
     if isinstance(value, list | tuple):
-        return [encodable(item) for item in value]
+        return value if isinstance(value, Encoded) else [encodable(item) for item in value]
     return value
 
 

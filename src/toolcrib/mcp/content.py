@@ -154,20 +154,19 @@ def _media(kind: type[Media], data: Any, media_type: Any, family: str, name: str
     if not isinstance(data, str) or not data:
         return None
     known = isinstance(media_type, str) and media_type.startswith(f"{family}/")
-    part: Any = kind("", "", on_one_line(media_type, 100) if known else "", name)
+    said = on_one_line(media_type, 100) if known else ""
     if len(data) > MAX_MEDIA:
-        part.data = data
-        return _too_large(part)
+        return _too_large(kind(data, "", said, name))
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        return Text(f"[{part.kind} that cannot be read: its data is no base64]")
+        return Text(f"[{kind.kind} that cannot be read: its data is no base64]")
     if kind is Image:  # a picture that a provider refuses would end the conversation, not this call
-        part.media_type, told = Image(data[:64]).media_type, part.media_type
-        if part.media_type not in PICTURES:
+        told, said = said, Image(data[:64]).media_type
+        if said not in PICTURES:
             what = " ".join(word for word in ("image", told) if word)
             return Text(f"[{what} that cannot be shown: it is no PNG, JPEG, GIF or WebP]")
-    read: Any = kind(data, "", part.media_type, name)
+    read: Any = kind(data, "", said, name)
     return read  # type: ignore[no-any-return]
 
 
@@ -197,9 +196,8 @@ def _resource(block: Mapping[str, Any]) -> Part | None:
             f"[resource {uri}: {size:,} bytes of {media_type or 'unknown type'}, which cannot be shown]"
         )
     if isinstance(part, Text) and part.text.startswith("["):
-        part.text = f"[resource {uri}] {part.text}"
-    else:
-        part.extras[OWN] = own
+        return Text(f"[resource {uri}] {part.text}", part.extras)
+    part.extras[OWN] = own
     return part
 
 

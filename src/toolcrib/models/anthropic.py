@@ -100,10 +100,11 @@ class AnthropicMessages(Transport):
         return ""
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
-        named = ("model", "messages", "max_tokens", "stream", "betas", "extra_headers")
+        # The SDK would walk through each of the messages.
+        named = ("model", "max_tokens", "stream", "betas", "extra_headers")
         send: AbstractAsyncContextManager[RawResponse] = client.messages.with_streaming_response.create(
             model=body["model"],
-            messages=body["messages"],
+            messages=[],
             max_tokens=body["max_tokens"],
             stream=body.get("stream", False),
             extra_headers=_headers(body),

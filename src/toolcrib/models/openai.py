@@ -103,12 +103,12 @@ class OpenAIChat(OpenAITransport):
         return OpenAIChatCodec(provider, dialect=dialect)
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
-        named = ("model", "messages", "stream", "extra_headers")
+        named = ("model", "stream", "extra_headers")  # the SDK would walk through each of the messages
         rest = {name: value for name, value in body.items() if name not in named}
         send: AbstractAsyncContextManager[RawResponse] = (
             client.chat.completions.with_streaming_response.create(
                 model=body["model"],
-                messages=body["messages"],
+                messages=[],
                 stream=body.get("stream", False),
                 extra_headers=headers_in(body),
                 extra_body=rest,

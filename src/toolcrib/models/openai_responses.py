@@ -25,10 +25,10 @@ class OpenAIResponses(OpenAITransport):
         return OpenAIResponsesCodec(provider, dialect=dialect)
 
     def _send(self, client: Any, body: dict[str, Any]) -> AbstractAsyncContextManager[RawResponse]:
-        named = ("model", "input", "stream", "extra_headers")
+        named = ("model", "stream", "extra_headers")  # the SDK would walk through each item of the input
         send: AbstractAsyncContextManager[RawResponse] = client.responses.with_streaming_response.create(
             model=body["model"],
-            input=body["input"],
+            input=[],
             stream=body.get("stream", False),
             extra_headers=headers_in(body),
             extra_body={name: value for name, value in body.items() if name not in named},

@@ -24,8 +24,9 @@ from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, joined_extras, own_extras, wire_value
+from toolcrib.conversation_cache import cache_of
 from toolcrib.mending import mend, told
-from toolcrib.messages import Chunk, Message, NoticeChunk, Request, Response, RestartChunk, RetryChunk
+from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.answer_body import (
     ErrorResponse,
     EventReader,
@@ -432,14 +433,17 @@ class Transport:
         """
         provider = self.codec.provider
         extras = joined_extras(own_extras(request, provider), self._body)
-        self._tell(request.messages, continues=any(extras.get(name) for name in CONTINUES))
+        self._tell(request, continues=any(extras.get(name) for name in CONTINUES))
         whole = replace(request, extras={**request.extras, provider: extras})
         return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))
 
-    def _tell(self, messages: list[Message], *, continues: bool) -> None:
+    def _tell(self, request: Request, *, continues: bool) -> None:
         """Say in the log, once, what of a conversation had to be mended and what of it is not sent."""
-        notes = [] if continues else mend(messages)[1]  # what is continued has its calls on the server
-        news = [*map(str, notes), *left_out(messages, self.codec)]
+        cache, messages = cache_of(request), request.messages
+        is_valid = cache is not None or continues  # what is continued has its calls on the server
+        notes = [] if is_valid else mend(messages)[1]
+        parts = (part for message in messages for part in message.parts) if cache is None else cache.opaque
+        news = [*map(str, notes), *left_out(parts, self.codec)]
         news = [text for text in news if text not in self._told]
         if not news:
             return

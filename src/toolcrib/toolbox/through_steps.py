@@ -89,7 +89,7 @@ async def _close_tools(tools: Iterable[ResolvedTool], used: ResolvedTool | None)
 def _own_copy(call: ToolCall) -> ToolCall:
     """The same call as an object that nobody else can change."""
     given = call.arguments
-    return replace(call, arguments=given if isinstance(given, str) else copy.deepcopy(given))
+    return call if isinstance(given, str) else replace(call, arguments=copy.deepcopy(given))
 
 
 def _shown_to_step(ready: Ready) -> Ready:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, has_ended, is_complete
+from toolcrib.codecs.pairing import write
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.formats import format_for, format_named
-from toolcrib.codecs.text.history import conversation_as_text, system_with
+from toolcrib.codecs.text.history import ANY_ID, TextWriter, system_with
 from toolcrib.codecs.text.parser import TextParser, check_readable
 from toolcrib.codecs.text.prose import read_no_calls
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.content import Text
+from toolcrib.conversation_cache import ConversationCache, cache_of
 from toolcrib.guided.lower import lower
 from toolcrib.guided.targets import target_for, target_named
 from toolcrib.messages import (
@@ -92,13 +95,24 @@ class TextCodec:
         names = wire_names(request)
         specs = _specs(request, names)
         choice = replace(request.tool_choice, names=tuple(names.get(n, n) for n in request.tool_choice.names))
-        tools = [spec.name for spec in specs]
-        messages = conversation_as_text(request.messages, self.format, names, self.provider, tools)
+        reserved = self.format.reserved_with([spec.name for spec in specs])
+        made = partial(TextWriter, self.format, names, self.provider, reserved)
+        written = write(request, self, ANY_ID, made, settings=(names, reserved), head=list)
+        messages = [*written.head_wire, *written.writer.wire]
         if specs:
             choice_words = _choice_in_words(choice, request.parallel_calls)
             messages = system_with(messages, self.format.teach(specs) + choice_words)
+        cache = cache_of(request)
+        if cache is not None:
+            texts: ConversationCache = cache.written.setdefault((self.name, "texts"), ConversationCache())
+            cache, messages = texts, texts.follow(messages)
         plain_request = replace(
-            request, messages=messages, tools=(), tool_choice=ToolChoice(), parallel_calls=None
+            request,
+            messages=messages,
+            tools=(),
+            tool_choice=ToolChoice(),
+            parallel_calls=None,
+            cache=cache,
         )
         body = self.base.request(plain_request, model=model, stream=stream)
         if self.constrain is None or not specs:

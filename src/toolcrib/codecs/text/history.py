@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from toolcrib.call import ToolCall
-from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule, arrange
+from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule
 from toolcrib.codecs.text.escaping import escape_markers
 from toolcrib.codecs.text.form import Form, ResultText
 from toolcrib.content import Media, Text
 from toolcrib.messages import Message, MessagePart, Reasoning
 
-__all__ = ["conversation_as_text", "system_with"]
+__all__ = ["TextWriter", "system_with"]
 
 UNREADABLE = (
     "What you wrote as a call could not be read: {}. Nothing was run. Write it again in the form for calls."
@@ -30,42 +30,57 @@ def system_with(messages: list[Message], section: str) -> list[Message]:
     return [Message.system(section), *messages]
 
 
-def conversation_as_text(
-    messages: Iterable[Message],
-    format: Form,
-    names: dict[str, str],
-    provider: str,
-    tools: Iterable[str] = (),
-) -> list[Message]:
-    """The conversation with calls and results written as text; `tools` are the names of the tools.
+class TextWriter:
+    """A conversation with calls and results written as text.
 
-    The results of a turn become the user's text, before what the user said next.
+    The results of a turn become the user's text, before what the user said next. The model's thinking is shown until
+    the user speaks again.
     """
-    reserved = format.reserved_with(tools)
-    steps = arrange(messages, ANY_ID)
-    last_user = max((at for at, step in enumerate(steps) if step.message.role == "user"), default=-1)
-    texts_only: list[Message] = []
-    for at, step in enumerate(steps):
-        if step.message.role == "assistant":
-            texts_only.append(_assistant(step, format, names, provider, recent=at > last_user))
+
+    def __init__(self, format: Form, names: dict[str, str], provider: str, reserved: tuple[str, ...]) -> None:
+        self.wire: list[Message] = []
+        self._format = format
+        self._names = names
+        self._provider = provider
+        self._reserved = reserved
+        self._thinking: list[tuple[int, ConversationStep]] = []  # messages in which thinking is shown
+        self._after_results = False
+
+    def add(self, step: ConversationStep) -> None:
+        role = step.message.role
+        if role == "assistant":
+            if self._format.thinking and any(map(self._is_shown, step.parts)):
+                self._thinking.append((len(self.wire), step))
+            self.wire.append(self._assistant(step, recent=True))
             if step.answers:
-                texts_only.append(_results(step.answers, format, names, reserved))
-        elif step.message.role == "system":
-            texts_only.append(replace(step.message, parts=step.parts))
-        elif texts_only and texts_only[-1].role == "user" and at and steps[at - 1].answers:
-            texts_only[-1].parts = _merged([*texts_only[-1].parts, Text("\n\n"), *step.parts])
+                self.wire.append(_results(step.answers, self._format, self._names, self._reserved))
+        elif role == "system":
+            self.wire.append(step.message)
         else:
-            texts_only.append(Message("user", step.parts, step.message.extras))
-    return texts_only
+            for index, thought in self._thinking:
+                self.wire[index] = self._assistant(thought, recent=False)
+            self._thinking = []
+            if self._after_results:
+                before = self.wire[-1]
+                self.wire[-1] = replace(before, parts=_merged([*before.parts, Text("\n\n"), *step.parts]))
+            else:
+                self.wire.append(Message("user", step.parts, step.message.extras))
+        self._after_results = bool(step.answers)
+
+    def _is_shown(self, part: MessagePart) -> bool:
+        return isinstance(part, Reasoning) and self._provider not in part.extras
+
+    def _assistant(self, step: ConversationStep, *, recent: bool) -> Message:
+        return _assistant(step, self._format, self._names, self._is_shown if recent else lambda part: False)
 
 
 def _assistant(
-    step: ConversationStep, format: Form, names: dict[str, str], provider: str, recent: bool
+    step: ConversationStep, format: Form, names: dict[str, str], is_shown: Callable[[MessagePart], bool]
 ) -> Message:
     """A message of the model, its calls written in the format."""
     parts: list[MessagePart] = []
     for part in step.parts:
-        if isinstance(part, Reasoning) and provider not in part.extras and format.thinking and recent:
+        if isinstance(part, Reasoning) and format.thinking and is_shown(part):
             before, after = format.thinking
             parts.append(Text(f"{before}{part.text}{after}"))
         elif not isinstance(part, ToolCall):
@@ -99,7 +114,7 @@ def _results(
     return Message("user", [Text("\n".join(texts)), *media])
 
 
-def _merged(parts: list[MessagePart]) -> list[MessagePart]:
+def _merged(parts: Iterable[MessagePart]) -> list[MessagePart]:
     """Joins neighbouring texts, because base codecs would join them in different ways."""
     merged: list[MessagePart] = []
     for part in parts:

@@ -23,7 +23,13 @@ class Local:
         self.root = os.path.realpath(root)
 
     async def spawn(
-        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        env: Mapping[str, str],
+        streams: Streams,
+        inherited: Sequence[int],
     ) -> PlanProcess:
         import asyncio
         import shutil
@@ -41,6 +47,7 @@ class Local:
             cwd=folder,
             env=dict(env),
             start_new_session=True,
+            pass_fds=inherited,
             stdin=asyncio.subprocess.DEVNULL if streams[0] is None else streams[0],
             stdout=asyncio.subprocess.DEVNULL if streams[1] is None else streams[1],
             stderr=asyncio.subprocess.DEVNULL if streams[2] is None else streams[2],

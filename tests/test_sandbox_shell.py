@@ -178,3 +178,15 @@ async def test_descriptors_are_given_back(ws: Workspace, sandbox: Sandbox) -> No
     for command in ("true", "exit 1", "sleep 5 & true"):
         await sh(ws, sandbox, command)
     assert descriptors() <= before
+
+
+async def test_both_ends_of_a_process_substitution_are_confined_and_ended(
+    ws: Workspace, sandbox: Sandbox
+) -> None:
+    Path(ws.root.path, "a.txt").write_text("b\na\n")  # noqa: ASYNC240
+    assert await sh(ws, sandbox, "comm -12 <(sort a.txt) <(echo b; cat <(echo c))") == "b"
+    before = descriptors()
+    with pytest.raises(ToolError, match="longer than 1 seconds"):
+        await sh(ws, sandbox, "cat <(sleep 71.5)", timeout=1)
+    assert "sleep 71.5" not in as_tuple()
+    assert descriptors() <= before

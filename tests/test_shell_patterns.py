@@ -59,7 +59,13 @@ class Recorder(Local):
         self.started: list[list[str]] = []
 
     async def spawn(
-        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        env: Mapping[str, str],
+        streams: Streams,
+        inherited: Sequence[int],
     ) -> PlanProcess:
         self.started.append(list(argv))
         return _Done()

@@ -58,7 +58,9 @@ SAME_AS_BASH = [
     "echo \"$(cat a.txt | wc -l)\" $(cat a.txt)", "echo \"$(printf 'a\\n\\n')\" x$(echo 1 2)y", "cat <<'EOF'\n$x `y`\nEOF", "cat <<< 'a b' | wc -c",
     "nosuchprogram; echo $(nosuchprogram2)z", "yes | head -1", "test -f a.txt && echo there", "printf '%s|' a '' 'b c'", "sh -c 'exit 3' | true",
     "true | sh -c 'exit 3'", "(sh -c 'kill -9 $$') 2>/dev/null || echo killed", "echo $'t\\tx' 'q\"q' \\*", "LC_ALL=C sort -r a.txt", "cat a.txt sub/b.c | sort | uniq -c | wc -l", "cat < nothere", "true < . && echo opened",
-    "cat >&- a.txt", "(echo a; echo b >&2) 2>&1 | sort", ":", "echo ''", "cat <&0", "/usr/bin/env | wc -l >/dev/null", "cd -- sub && cat b.c",
+    "cat >&- a.txt", "(echo a; echo b >&2) 2>&1 | sort", ":", "echo ''", "cat <&0", "diff <(sort a.txt) <(sort -r a.txt)", "cat <(echo a; cat <(echo b)) a.txt", "head -1 <(yes)", "echo x | cat <(cat)",
+    "comm -12 <(sort a.txt) <(echo two) | wc -l", "cat <(ls nothere) 2>&1", "(cd sub && cat <(ls))", "timeout 5 grep -f <(echo two) a.txt",
+    "echo $(cat <(echo in))", "/usr/bin/env | wc -l >/dev/null", "cd -- sub && cat b.c",
 ]  # fmt: skip
 
 
@@ -153,10 +155,16 @@ class Recording(Local):
         self.started: list[tuple[list[str], dict[str, str]]] = []
 
     async def spawn(
-        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        env: Mapping[str, str],
+        streams: Streams,
+        inherited: Sequence[int],
     ) -> PlanProcess:
         self.started.append((list(argv), dict(env)))
-        return await super().spawn(["true"], folder=folder, env=env, streams=streams)
+        return await super().spawn(["true"], folder=folder, env=env, streams=streams, inherited=inherited)
 
 
 async def test_programs_get_what_they_were_proved_with_and_nothing_of_ours(work: Path) -> None:

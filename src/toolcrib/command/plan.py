@@ -37,10 +37,14 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """`$( … )`: what the plan prints; outside quotes it is split at white space and never expanded again."""
+    """`$( … )`: what the plan prints; outside quotes it is split at white space and never expanded again.
+
+    `piped`: `<( … )`, the name of a pipe from which the program reads what the plan prints meanwhile.
+    """
 
     plan: Plan
     quoted: bool
+    piped: bool = False
 
 
 RedirectKind = Literal["null", "dup", "read", "write", "append", "text"]
@@ -73,6 +77,12 @@ class Word:
     @property
     def substitutions(self) -> tuple[Substitution, ...]:
         return tuple(part for part in self.parts if isinstance(part, Substitution))
+
+    @property
+    def piped(self) -> Plan | None:
+        """The plan of `<( … )`, which is always a whole word."""
+        first = self.parts[0] if self.parts else None
+        return first.plan if isinstance(first, Substitution) and first.piped else None
 
     @property
     def splits(self) -> bool:
@@ -220,6 +230,8 @@ def _show_part(part: WordPart) -> str:
         return quoted(part)
     if isinstance(part, Glob):
         return part.sign
+    if part.piped:
+        return f"<({show(part.plan)})"
     inner = f"$({show(part.plan)})"
     return f'"{inner}"' if part.quoted else inner
 
@@ -288,6 +300,8 @@ def _word_json(word: Word) -> list[Any]:
         if isinstance(part, str)
         else {"glob": part.sign}
         if isinstance(part, Glob)
+        else {"pipe": _steps_json(part.plan)}
+        if part.piped
         else {"run": _steps_json(part.plan), "quoted": part.quoted}
         for part in word.parts
     ]
@@ -335,6 +349,8 @@ def _word_of(data: Any) -> Word:
             if isinstance(part, str)
             else Glob(str(part["glob"]))
             if "glob" in part
+            else Substitution(_plan_of(part["pipe"]), quoted=True, piped=True)
+            if "pipe" in part
             else Substitution(_plan_of(part["run"]), bool(part["quoted"]))
             for part in data
         )

@@ -14,6 +14,7 @@ from toolcrib.command.plan import Command, Compound, Pipeline, Plan, Redirect, S
 from toolcrib.command.programs.options import Access, Effect, worst
 
 MAX_FOLDERS = 8  # that a command might run in, after many a cd
+STDIN = "/dev/stdin"
 Folders = tuple[str, ...]  # the first is where it runs if every cd before it worked
 
 
@@ -92,7 +93,7 @@ class PlanJudge:
         if set_up is not None and not variables.may_reach_own_code(env):
             return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         try:
-            known = recognise(list(command.words), command, previous)
+            known = recognise(with_pipes_named(command.words), command, previous)
         except UnknownProgram as unknown:
             if set_up is not None:
                 return JudgedCommand(argv[0], argv, set_up, "exec", touched)
@@ -109,6 +110,8 @@ class PlanJudge:
                 [] if _after_cd(command, folders) else ["cd to a folder that may be outside the workspace"]
             )
         grantable = not reasons
+        if known.usage.effect != "read" and any(word.piped for word in command.words):
+            reasons.append(f"{known.name}: a process substitution for a program that does more than read")
         if not known.usage.runs_unasked:
             reasons.append(f"{known.name} {DOES[known.usage.effect]}")
         strongest = worst((effect, known.usage.effect))
@@ -156,6 +159,11 @@ class PlanJudge:
                         self.leads.append(leads)
                         reasons.append(wrong)
         return tuple(dict.fromkeys(operands)), reasons
+
+
+def with_pipes_named(words: Iterable[Word]) -> list[Word]:
+    """Words with `<( … )` as what it is to a program: the name of a pipe that it reads."""
+    return [word if word.piped is None else Word((STDIN,)) for word in words]
 
 
 def _after_cd(command: Command, folders: Folders) -> Folders | None:

@@ -29,6 +29,8 @@ class Links:
         `pattern`: the path is one, and each name that it matches is looked up. `below`: links in the folder are
         followed.
         """
+        if path in paths.HARMLESS_DEVICES:
+            return
         whole = posixpath.join(self.folder, path)
         signs = posixpath.join(glob.escape(self.folder), path)
         matches = glob.iglob(signs) if pattern else ()  # noqa: PTH207 - names as they are written

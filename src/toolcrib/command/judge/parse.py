@@ -26,7 +26,14 @@ CONTAINERS = {
     "program", "list", "pipeline", "command", "command_name", "redirected_statement", "subshell",
     "negated_command", "file_redirect", "herestring_redirect", "heredoc_redirect",
 }  # fmt: skip
-WORDS = BARE | {"raw_string", "string", "ansi_c_string", "command_substitution", "concatenation"}
+WORDS = BARE | {
+    "raw_string",
+    "string",
+    "ansi_c_string",
+    "command_substitution",
+    "concatenation",
+    "process_substitution",
+}
 OPERATORS = {"&&", "||", ";", "|", "|&", "(", ")", "!"}
 REDIRECTIONS = {"<", ">", ">>", "&>", "&>>", ">&", "<&", "<&-", ">&-", "<<<", "<<", "<<-"}
 UNKNOWN_OPERATORS = {
@@ -89,11 +96,12 @@ class _Reader:
         return read_plan(self._with_newlines(0, len(self.raw)))
 
     def _inner(self, node: Node) -> Plan:
-        """The plan of what stands inside `$( … )` or backticks, by the same rules."""
+        """The plan of what stands inside `$( … )`, `<( … )` or backticks, by the same rules."""
         reader = _Reader(self.raw, self.variables, self.inside + 1)
         if len(node.children) < 3 or (node.children[0].kind, node.children[-1].kind) not in (
             ("$(", ")"),
             ("`", "`"),
+            ("<(", ")"),
         ):
             raise NotProved("an odd substitution")
         opening, closing = node.children[0], node.children[-1]

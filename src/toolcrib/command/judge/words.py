@@ -1,6 +1,6 @@
 """Decodes a word as it is written into the argument that a program gets: exactly one reading, or none.
 
-Quotes, escapes, `$'…'`, pattern signs and `$( … )` are understood. Whatever else a shell would expand
+Quotes, escapes, `$'…'`, pattern signs, `$( … )` and `<( … )` are understood. Whatever else a shell would expand
 (variables, braces, `~`, arithmetic, backticks) stops here, so that nothing is left to be guessed.
 """
 
@@ -52,6 +52,8 @@ def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
     raw = node.text
     if node.kind in BARE and UNSPLIT.fullmatch(raw):
         return Word((raw,))  # most words
+    if node.kind == "process_substitution" and raw.startswith("<("):
+        return Word((Substitution(inner(node), quoted=True, piped=True),))
     pieces = _pieces(node, inner, variables)
     if TILDE.search(raw):
         raise NotProved("a ~ that the shell would expand")

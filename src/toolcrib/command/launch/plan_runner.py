@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_links
+from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand
 from toolcrib.command.launch.git_options import hardened
@@ -56,9 +57,16 @@ class PlanHost(Protocol):
     root: str
 
     async def spawn(
-        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        env: Mapping[str, str],
+        streams: Streams,
+        inherited: Sequence[int],
     ) -> PlanProcess:
-        """Starts a program with these descriptors as 0, 1 and 2; None stands for a closed one."""
+        """Starts a program with these descriptors as 0, 1 and 2; None stands for a closed one. It gets `inherited`
+        ones under their numbers."""
         ...
 
     def open(self, path: str, *, folder: str, flags: int) -> int:
@@ -90,6 +98,26 @@ class _State:
 
     def copy(self) -> _State:
         return _State(self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes)
+
+
+@dataclass(slots=True)
+class _Pipe:
+    """The pipe of `<( … )`: the plan that writes into it, and its ends as far as they are open here."""
+
+    plan: Plan
+    state: _State
+    streams: Streams
+    ends: dict[str, int]
+
+    def close(self, end: str) -> None:
+        if (fd := self.ends.pop(end, None)) is not None:
+            os.close(fd)
+
+    async def fill(self) -> None:
+        try:
+            await _plan(self.plan, self.state, (self.streams[0], self.ends["write"], self.streams[2]))
+        finally:
+            self.close("write")
 
 
 async def run_plan(
@@ -189,9 +217,10 @@ async def _connected(stages: Sequence[Stage], state: _State, streams: Streams) -
 
 async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
     opened: list[int] = []
+    pipes: list[_Pipe] = []
     try:
         try:
-            argv = await _argv(stage, state, streams) if isinstance(stage, Command) else []
+            argv = await _argv(stage, state, streams, pipes) if isinstance(stage, Command) else []
         except _Refused as refused:
             await _complain(streams[2], str(refused))
             return 1
@@ -204,10 +233,13 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
             return await _plan(stage.plan, own, streams)
         if isinstance(stage, Compound):
             return await _compound(stage, state.copy(), streams)
-        return await _command(stage, argv, state, streams, opened)
+        return await _command(stage, argv, state, streams, opened, pipes)
     finally:
         for fd in opened:
             os.close(fd)
+        for pipe in pipes:
+            pipe.close("read")
+            pipe.close("write")
 
 
 async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
@@ -228,18 +260,26 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
     return status
 
 
-async def _argv(command: Command, state: _State, streams: Streams) -> list[str]:
+async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_Pipe]) -> list[str]:
     argv: list[str] = []
     found: list[str] = []  # names that were unknown when the command was judged
     for word in command.words:
+        if word.piped is not None:
+            reading, writing = os.pipe()
+            pipes.append(_Pipe(word.piped, state.copy(), streams, {"read": reading, "write": writing}))
+            argv.append(f"/dev/fd/{reading}")
+            continue
         texts = [(await _printed(part.plan, state, streams)) for part in word.substitutions]
         fields = expand(word, texts, lambda path: state.host.names(path, folder=state.folder))
         if (word.is_glob or lists_names(word)) and not word.prefix.startswith("-"):
             found += fields
         argv += fields
-    if found and (wrong := objection_to_expanded(command.words, argv, found, state.host.root)) is not None:
+    named = {f"/dev/fd/{pipe.ends['read']}" for pipe in pipes}
+    judged = [STDIN if text in named else text for text in argv]
+    words = with_pipes_named(command.words)
+    if found and (wrong := objection_to_expanded(words, judged, found, state.host.root)) is not None:
         raise _Refused(wrong)
-    if (wrong := objection_to_links(argv, Links(state.workspace, state.folder))) is not None:
+    if (wrong := objection_to_links(judged, Links(state.workspace, state.folder))) is not None:
         raise _Refused(wrong)
     return argv
 
@@ -273,8 +313,15 @@ async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
 
 
 async def _command(
-    command: Command, argv: list[str], state: _State, streams: Streams, opened: list[int]
+    command: Command,
+    argv: list[str],
+    state: _State,
+    streams: Streams,
+    opened: list[int],
+    pipes: Sequence[_Pipe],
 ) -> int:
+    import asyncio
+
     name = argv[0]
     if name == "cd":
         return await _cd(argv[1:], state, streams[2])
@@ -286,7 +333,13 @@ async def _command(
     if state.harden_git:
         argv = hardened(argv)
     try:
-        process = await state.host.spawn(argv, folder=state.folder, env=env, streams=streams)
+        process = await state.host.spawn(
+            argv,
+            folder=state.folder,
+            env=env,
+            streams=streams,
+            inherited=[pipe.ends["read"] for pipe in pipes],
+        )
     except FileNotFoundError:
         await _complain(streams[2], f"{name}: command not found")
         return NOT_FOUND
@@ -296,11 +349,18 @@ async def _command(
     state.processes.append(process)
     while opened:  # the program has copies; a reader must see the end when the program ends
         os.close(opened.pop())
+    for pipe in pipes:
+        pipe.close("read")
+    filling = [asyncio.ensure_future(pipe.fill()) for pipe in pipes]
     try:
         status = await process.wait()
+        await asyncio.gather(*filling)
     except BaseException:
         process.kill()
+        for task in filling:
+            task.cancel()
         await process.wait()
+        await asyncio.gather(*filling, return_exceptions=True)
         raise
     state.processes.remove(process)
     return 128 - status if status < 0 else status

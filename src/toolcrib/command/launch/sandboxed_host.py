@@ -133,7 +133,13 @@ class SandboxedHost:
         self.processes: set[SandboxedProcess] = set()
 
     async def spawn(
-        self, argv: Sequence[str], *, folder: str, env: Mapping[str, str], streams: Streams
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        env: Mapping[str, str],
+        streams: Streams,
+        inherited: Sequence[int],
     ) -> SandboxedProcess:
         if "/" not in argv[0] and shutil.which(argv[0], path=env.get("PATH", os.defpath)) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
@@ -147,6 +153,7 @@ class SandboxedHost:
             except SandboxError as refused:
                 self.refused = str(refused)
                 raise PermissionError(errno.EPERM, "it could not be confined", argv[0]) from None
+            launch.pass_fds += tuple(inherited)
             return await self._started(launch, path_of(at, folder), streams)
         finally:
             os.close(at)

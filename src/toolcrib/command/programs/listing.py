@@ -24,7 +24,11 @@ def is_number(word: Word) -> bool:
 
 def lists_names(word: Word) -> bool:
     """Whether the only unknown part of a word is the output of a program that prints names."""
-    return len(word.substitutions) == 1 and not word.is_glob and _lists(word.substitutions[0].plan)
+    return (
+        len(word.substitutions) == 1
+        and not (word.is_glob or word.piped)
+        and _lists(word.substitutions[0].plan)
+    )
 
 
 def _lists(plan: Plan) -> bool:

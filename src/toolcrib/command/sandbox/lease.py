@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import sys
 import tempfile
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from toolcrib.command.sandbox.files.removal import remove_tree
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 OPEN = os.O_RDONLY | CLOEXEC | DIRECTORY | NOFOLLOW
@@ -96,7 +96,7 @@ class ScratchFolder:
         self._lock = threading.Lock()
         self._remove: Callable[[], Any] | None = None
         if sys.platform != "win32":  # a folder has no lock there: what a killed process leaves behind stays
-            remove_abandoned(os.path.realpath(tempfile.gettempdir()), SCRATCH, remove_folder)
+            remove_abandoned(os.path.realpath(tempfile.gettempdir()), SCRATCH, remove_tree)
 
     def path(self) -> str:
         with self._lock:
@@ -104,7 +104,7 @@ class ScratchFolder:
                 place = os.path.realpath(tempfile.gettempdir())
                 if sys.platform == "win32":
                     self._path = tempfile.mkdtemp(prefix=SCRATCH)
-                    self._remove = weakref.finalize(self, remove_folder, self._path)
+                    self._remove = weakref.finalize(self, remove_tree, self._path)
                     return self._path
                 self._path, lock = lease_new_folder(place, SCRATCH)
                 self._remove = weakref.finalize(self, _end_lease, self._path, lock)
@@ -118,24 +118,6 @@ class ScratchFolder:
             self._remove()
 
 
-def remove_folder(path: str) -> None:
-    """Removes a folder with everything in it, also where a command took rights away from itself."""
-
-    def retry(step: Callable[..., Any], name: str, problem: object) -> None:
-        try:
-            if name != path:  # what lies above the folder is not ours
-                os.chmod(os.path.dirname(name), 0o700)
-            if os.path.isdir(name) and not os.path.islink(name):
-                os.chmod(name, 0o700)
-                shutil.rmtree(name, ignore_errors=True)
-            else:
-                step(name)
-        except OSError:
-            pass
-
-    shutil.rmtree(path, onerror=retry)
-
-
 def _end_lease(path: str, lock: int) -> None:
-    remove_folder(path)
+    remove_tree(path)
     os.close(lock)

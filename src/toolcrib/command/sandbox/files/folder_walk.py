@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 MAX_FOLDERS = 100_000
+# The kernel goes down each path from its beginning: in a chain of folders, the work grows with the square of its depth.
+MAX_CHARACTERS = 25_000_000  # of all paths together
 # Nanoseconds. A folder that changed so shortly before its listing may change again within the same tick of the clock.
 RECENT = 50_000_000
 # Folders of a `.git` in which git looks for no repository.
@@ -38,19 +40,26 @@ class FolderWalk:
 
     def __init__(self) -> None:
         self._known: dict[str, FolderListing] = {}
+        self.whole = True  # whether the last walk came to its end within the limits
 
     def walk(
         self, roots: Sequence[str], shut: set[str], *, opening: bool
     ) -> Iterator[tuple[str, FolderListing]]:
-        """Yields every folder below the roots, outer ones first, at most `MAX_FOLDERS`; follows no link.
+        """Yields every folder below the roots, outer ones first, within the limits above; follows no link.
 
         Folders that cannot be listed are added to `shut`. With `opening`, a folder that is not in `shut` yet (a command
         took the rights away) is given back the right to be listed.
         """
         known, seen = self._known, dict[str, FolderListing]()
         todo = deque(roots)
-        while todo and len(seen) < MAX_FOLDERS:
+        characters = 0
+        self.whole = True
+        while todo:
+            if len(seen) >= MAX_FOLDERS or characters >= MAX_CHARACTERS:
+                self.whole = False
+                break
             path = todo.popleft()
+            characters += len(path)
             if path in seen:
                 continue
             listing: FolderListing | None = None

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from toolcrib.command.sandbox.files.folder_walk import MAX_FOLDERS, FolderWalk
+from toolcrib.command.sandbox.files.folder_walk import FolderWalk
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
 from toolcrib.command.sandbox.files.paths import innermost, within_any
 from toolcrib.command.sandbox.interface import Launch
@@ -79,20 +79,16 @@ class GitRepositories:
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
         """The folders below a root with one of the names, and every `.git` that is no folder; whether it saw all."""
         found: list[str] = []
-        count = 0
         for path, listing in self._folders.walk([root], set(), opening=False):
-            count += 1
             if os.path.basename(path) in names:
                 found.append(path)
             if listing.dot_git == "other":
                 found.append(f"{path}/.git")
-        return found, count < MAX_FOLDERS
+        return found, self._folders.whole
 
     def _scan(self, roots: Sequence[str], before: RepositoryScan | None = None) -> RepositoryScan:
         seen = RepositoryScan(shut=before.shut if before else set())
-        count = 0
         for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None):
-            count += 1
             if listing.is_git:
                 seen.found[path] = _repository(path)
             if listing.dot_git == "other" and (pointer := _pointer(f"{path}/.git")) is not None:
@@ -100,7 +96,7 @@ class GitRepositories:
         for _, target in seen.pointers.values():
             if target not in seen.found and within_any(target, roots) and os.path.isdir(target):
                 seen.found[target] = _repository(target)
-        seen.whole = count < MAX_FOLDERS
+        seen.whole = self._folders.whole
         return seen
 
     def _clean_up(self, roots: Sequence[str], before: RepositoryScan, launch: Launch) -> None:
@@ -137,7 +133,7 @@ class GitRepositories:
                 said.append(f"{root}/.git is no repository any more: {HISTORY_LOST}")
         if not after.whole:
             said.append(
-                f"There are more than {MAX_FOLDERS:,} folders here; not all were looked through for what git runs."
+                "There are too many or too deep folders here; not all were looked through for what git runs."
             )
         launch.git_changes += [_printable(words) for words in said[:MAX_SENTENCES]]
         if len(said) > MAX_SENTENCES:

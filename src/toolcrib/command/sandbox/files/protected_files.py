@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from toolcrib.command.sandbox.files.paths import between, names_in
+from toolcrib.command.sandbox.files.removal import remove_tree
 from toolcrib.command.sandbox.interface import Launch
 
 # Bytes of a file that is recorded; a larger file is compared by its stamp, and a change is only reported.
@@ -136,7 +136,7 @@ def _saved(name: str) -> SavedFile | None:
 def _remove(name: str) -> None:
     try:
         if stat.S_ISDIR(os.lstat(name).st_mode):
-            shutil.rmtree(name, ignore_errors=True)
+            remove_tree(name)
         else:
             os.unlink(name)
     except OSError:

@@ -23,11 +23,14 @@ def arguments_match(wanted: Mapping[str, Any], request: PolicyRequest, any_item:
     given = request.arguments
     if not isinstance(given, dict):
         return False
-    return all(
-        _matches(value, given[name] if name in given else _default(request, name), any_item)
-        or (any_item and _matches(value, _as_handed(request, name), any_item))
-        for name, value in wanted.items()
-    )
+    for name, value in wanted.items():
+        written = given[name] if name in given else _default(request, name)
+        if _matches(value, written, any_item):
+            continue
+        handed = _as_handed(request, name) if any_item else written
+        if (type(handed) is str and handed == written) or not _matches(value, handed, any_item):
+            return False
+    return True
 
 
 def _matches(wanted: Any, value: Any, any_item: bool) -> bool:
@@ -53,12 +56,12 @@ def _default(request: PolicyRequest, name: str) -> Any:
 
 def _as_handed(request: PolicyRequest, name: str) -> Any:
     """An argument as JSON in the form that the tool receives: a UUID written without dashes has its dashes."""
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-
     params = request.prepared.params if request.prepared is not None else None
     value = params.get(name, _ABSENT) if isinstance(params, Mapping) else getattr(params, name, _ABSENT)
     if value is _ABSENT or isinstance(value, str | int | float | None):
         return value
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
     try:
         return to_jsonable_python(value, by_alias=True)
     except PydanticSerializationError:

@@ -25,8 +25,8 @@ class RuleIndex:
     """Rules about the same tool, in their order. `needs_accesses`: one of them looks at what a call reaches."""
 
     __slots__ = (
-        "_about_hosts", "_about_paths", "_about_words", "_any_path", "_below", "_by_first_word", "_rules_never_skipped",
-        "needs_accesses", "rules",
+        "_about_hosts", "_about_no_access", "_about_paths", "_about_words", "_any_path", "_below", "_by_first_word",
+        "_rules_never_skipped", "needs_accesses", "rules",
     )  # fmt: skip
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -37,6 +37,7 @@ class RuleIndex:
             [place for place, skip in enumerate(skips) if skip == wanted]
             for wanted in (WITHOUT_PATH, WITHOUT_WORD, WITHOUT_HOST, NEVER)
         )
+        self._about_no_access = tuple(rule for rule in self.rules if not rule.names_accesses)
         self._rules_never_skipped = never, tuple(self.rules[place] for place in never)
         patterns = [pattern for place in self._about_paths for pattern in self.rules[place].paths]
         any_path = "|".join(
@@ -54,7 +55,12 @@ class RuleIndex:
         return self._found(accesses, lambda one: one.subtree and not (skip_filtered and one.filtered))
 
     def sure_candidates(self, accesses: Sequence[Access] | None) -> Sequence[Rule]:
-        """The rules that can match all of an access, and not only a part of a subtree."""
+        """The rules that can match all of an access, and not only a part of a subtree.
+
+        What a call reaches that does not say it, no rule can match for certain.
+        """
+        if accesses is None:
+            return self._about_no_access
         return self._found(accesses, lambda one: False)
 
     def _found(self, accesses: Sequence[Access] | None, by_parts: Callable[[Access], bool]) -> Sequence[Rule]:

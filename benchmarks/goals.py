@@ -56,5 +56,18 @@ GOALS: dict[tuple[str, str], Goal] = {
     # looks through a list would grow a hundredfold
     ("registry", "add, 10,000 against 100"): Goal("× growth", 4),
     ("registry", "look up, 10,000 against 100"): Goal("× growth", 4),
+    ("starts", "import to first answered call"): Goal("ms", 200),
+    ("starts", "toolcrib tools list"): Goal("ms", 250),
+    ("starts", "toolcrib tools call"): Goal("ms", 250),
+    ("starts", "toolcrib run, two scripted turns"): Goal("ms", 350),
+    ("files", "edit 5 MB, other spaces"): Goal("ms", 60),
+    ("files", "edit 5 MB, not there"): Goal("ms", 60),
+    ("files", "search 6,800 files"): Goal("ms", 300),
+    ("files", "search 6,800 files, no ripgrep"): Goal("ms", 300),
+    ("snapshots", "100 files changed"): Goal("ms", 200),
+    ("snapshots", "put 100 files back"): Goal("ms", 200),
+    ("decisions", "a pipe of three programs into a file"): Goal("µs, 200 rules", 60),
+    ("commands", "bubblewrap"): Goal("least ms on the clock", 15),
+    ("commands", "landlock"): Goal("least ms on the clock", 15),
     ("weight", "installed with the command line"): Goal("other packages", 16),
 }

@@ -43,12 +43,21 @@ def judged(measure: str, sample: Sample) -> tuple[str, bool | None]:
     return str(goal), sample["figures"][goal.figure] <= goal.limit
 
 
-def table(measure: str, title: str, about: str, merged: list[Sample]) -> str:
-    """One measure as a Markdown section."""
+def table(measure: str, title: str, about: str, measured: str, merged: list[Sample]) -> str:
+    """One measure as a Markdown section; `measured` says when and how."""
     names = list(dict.fromkeys(name for sample in merged for name in sample["figures"]))
     head = ["what", "who", "path", *names, "goal", "reached"]
     right = len(names)
-    lines = [f"### {title}", "", about, "", _row(head), _row(["---"] * 3 + ["---:"] * right + ["---", "---"])]
+    lines = [
+        f"### {title}",
+        "",
+        about,
+        "",
+        measured,
+        "",
+        _row(head),
+        _row(["---"] * 3 + ["---:"] * right + ["---", "---"]),
+    ]
     for sample in merged:
         goal, reached = judged(measure, sample)
         cells = [_cell(sample, name) for name in names]
@@ -78,11 +87,44 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def into_page(page: str, heading: str, sections: Iterable[str]) -> str:
-    """A page with these sections after "## Results"; sections of other measures stay as they are."""
+def into_page(page: str, machine: str, versions: dict[str, str], sections: Iterable[str]) -> str:
+    """A page with these sections after "## Results", and which rows others lead.
+
+    `versions` are those of each peer. Sections of other measures and versions of other peers stay as they are.
+    """
     text, _, old = page.partition("## Results\n")
-    kept = {part.partition("\n")[0]: part.strip() for part in old.split("\n### ")[1:]}
+    head, *parts = old.split("\n### ")
+    kept = {part.partition("\n")[0]: part.strip() for part in parts}
     fresh = {section.partition("\n")[0].removeprefix("### "): section[4:].strip() for section in sections}
     titles = [measure.title for measure in MEASURES.values()]
     found = {**kept, **fresh}
-    return f"{text}## Results\n\n{heading}" + "".join(f"\n### {found[t]}\n" for t in titles if t in found)
+    listed = [found[title] for title in titles if title in found]
+    told = dict(line[2:].split(": ", 1) for line in head.splitlines() if line.startswith("- "))
+    peers = "".join(f"- {peer}: {what}\n" for peer, what in (told | versions).items())
+    ahead = "".join(f"- {line}\n" for section in listed for line in led_by_others(section))
+    return f"{text}## Results\n\n{machine}\n\n{peers}\n### {AHEAD}\n\n{ahead or 'In no row.'}" + "".join(
+        f"\n### {section}\n" for section in listed
+    )
+
+
+AHEAD = "Where others are ahead"
+OURS = "**toolcrib**"
+
+
+def led_by_others(section: str) -> Iterable[str]:
+    """A line for each row of a section in which somebody else needs less than toolcrib, who is not the floor."""
+    rows: dict[str, list[list[str]]] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            names = names or cells
+            rows.setdefault(cells[0], []).append(cells)
+    for what, listed in rows.items():
+        before = [cells for cells in listed if cells[1] != "floor"]
+        best = next((at for at, cells in enumerate(before) if cells[1] == OURS), 0)
+        if best:
+            who = ", ".join(dict.fromkeys(cells[1] for cells in before[:best]))
+            figure = max(at for at, cell in enumerate(before[best][:-2]) if cell)
+            theirs, ours = before[0][figure], before[best][figure]
+            yield f"{section.partition(chr(10))[0]}, {what}: {who} ({theirs} to {ours} {names[figure]})"

@@ -81,12 +81,15 @@ def worked(peer: str, python: Path, measure: str, options: dict[str, Any]) -> di
 
 def run_measure(measure: str, given: argparse.Namespace, found: dict[str, Path]) -> dict[str, Any]:
     """All rounds of one measure; the order of the peers turns round every time."""
+    load = os.getloadavg()[0]
     samples: list[dict[str, Any]] = []
     versions: dict[str, dict[str, str]] = {}
     failures: dict[str, int] = {}
     tokenizer = envs.tokenizer() if measure == "tokens" else None
     for number in range(min(given.rounds, MEASURES[measure].rounds)):
         for peer in list(found)[:: -1 if number % 2 else 1]:
+            if MEASURES[measure].alone and peer != "toolcrib":
+                continue
             if failures.get(peer, 0) > 1:
                 continue
             begun = time.monotonic()
@@ -100,7 +103,7 @@ def run_measure(measure: str, given: argparse.Namespace, found: dict[str, Path])
             samples += [{**who, **sample} for sample in result["samples"]]
             said = f"{measure}, round {number + 1}, {peer}: {time.monotonic() - begun:.1f} s"
             print(said, file=sys.stderr, flush=True)
-    return {"samples": samples, "versions": versions}
+    return {"samples": samples, "versions": versions, "load": load}
 
 
 def machine() -> dict[str, Any]:
@@ -137,13 +140,18 @@ def main() -> int:
             results["versions"].setdefault(peer, {}).update(versions)
         merged = report.medians(outcome["samples"])
         results[measure] = {**outcome, "medians": merged}
-        sections.append(report.table(measure, *MEASURES[measure][:2], merged))
+        sections.append(
+            report.table(measure, *MEASURES[measure][:2], measured(results, outcome, given), merged)
+        )
         missed += [
             f"{measure}: {sample['row']}" for sample in merged if report.judged(measure, sample)[1] is False
         ]
     if given.docs:
         page = envs.CHECKOUT / "docs" / "benchmarks.md"
-        page.write_text(report.into_page(page.read_text("utf-8"), heading(results), sections), "utf-8")
+        text = report.into_page(
+            page.read_text("utf-8"), told_machine(results), told_versions(results), sections
+        )
+        page.write_text(text, "utf-8")
     print(heading(results))
     print("\n\n".join(sections))
     print("\nGoals missed: " + ("; ".join(dict.fromkeys(missed)) or "none") + ".")
@@ -156,15 +164,29 @@ def main() -> int:
 
 
 def heading(results: dict[str, Any]) -> str:
+    lines = [f"- {peer}: {text}" for peer, text in told_versions(results).items()]
+    return "\n".join([told_machine(results), "", *lines, ""])
+
+
+def told_machine(results: dict[str, Any]) -> str:
     box = results["machine"]
-    lines = [
-        f"{results['when'][:10]}, {box['cpu']}, {box['cores']} cores, {box['system']}, Python {box['python']}.",
-        f"{box['load']:.1f} processes were busy when it began.",
-        "",
-    ]
-    for peer, versions in results["versions"].items():
-        lines.append(f"- {peer}: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    return "\n".join([*lines, ""])
+    return f"{box['cpu']}, {box['cores']} cores, {box['system']}, Python {box['python']}."
+
+
+def told_versions(results: dict[str, Any]) -> dict[str, str]:
+    """The releases that each peer was measured with."""
+    told = results["versions"].items()
+    return {
+        peer: ", ".join(f"{name} {version}" for name, version in versions.items()) for peer, versions in told
+    }
+
+
+def measured(results: dict[str, Any], outcome: dict[str, Any], given: argparse.Namespace) -> str:
+    """When and how a measure was taken, as a sentence."""
+    rounds = max((sample["round"] + 1 for sample in outcome["samples"]), default=0)
+    how = f"{rounds} {'quick ' * given.quick}round{'s' * (rounds != 1)}"
+    busy = f"{outcome['load']:.1f} processes were busy when it began"
+    return f"Measured on {results['when'][:10]} in {how}; {busy}."
 
 
 if __name__ == "__main__":

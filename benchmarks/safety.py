@@ -1,6 +1,7 @@
-"""All figures of safety, one program after the other: `python benchmarks/safety.py [FOLDER of recorded commands]`.
+"""Figures of safety that are no times: `python benchmarks/safety.py [--docs] [FOLDER of recorded commands]`.
 
-In an environment with toolcrib[shell]; the escapes and the injected orders build or need more, and say so.
+`--docs` puts them into docs/benchmarks.md. The first builds an environment with AgentDojo; the second runs in one with
+toolcrib. What safety costs in time is measured by `run.py`; escapes and builds have commands of their own.
 """
 
 from __future__ import annotations
@@ -11,19 +12,15 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = {
-    "injected orders, by rules": ["injection/run.py"],
-    "a policy's decision": ["policy_decision.py"],
-    "opening a file": ["file_open.py"],
-    "a sandboxed command": ["sandboxed_command.py"],
-    "masking of secrets": ["redaction.py"],
-}
+RECORDED = HERE.parents[1] / "shared" / "cases" / "shell-bypass"
 
 
 def main() -> int:
-    programs = dict(PROGRAMS)
-    if len(sys.argv) > 1:
-        programs["bypasses of shell policies"] = ["shell_bypasses.py", sys.argv[1]]
+    docs = ["--docs"] if "--docs" in sys.argv[1:] else []
+    folder = next((word for word in sys.argv[1:] if word != "--docs"), str(RECORDED))
+    programs = {"injected orders, by rules": ["injection/run.py", "--all", *docs]}
+    if Path(folder).is_dir():
+        programs["bypasses of shell policies"] = ["shell_bypasses.py", folder, *docs]
     print(f"{os.getloadavg()[0]:.1f} processes were busy when it began.")
     failed = 0
     for title, (program, *arguments) in programs.items():

@@ -1,7 +1,8 @@
 """Bypasses and false alarms of shell policies on recorded commands: ours beside what others do.
 
-    python benchmarks/shell_bypasses.py FOLDER
+    python benchmarks/shell_bypasses.py FOLDER [--docs]
 
+`--docs` puts the table into docs/benchmarks.md as well.
 FOLDER holds the files of recorded commands: each `{"allowlist": [...], "cases": [{input, expected, verified}]}`.
 The baselines are given the files' allow list; ours needs none. The models do what the projects' sources and tests say
 of rules alone: not their sandboxes, nor their lists of commands that need no rule.
@@ -12,9 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,8 @@ from toolcrib.command.judge.syntax import tree_of
 
 Allowed = Callable[[str, list[str]], bool]
 META = re.compile(r"[;&|`$<>(){}\n\\]")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- shell policies -->\n", "<!-- /shell policies -->\n"
 SEGMENTS = {"&&", "||", ";", "|", "&", "\n"}
 
 
@@ -133,7 +134,7 @@ STRATEGIES: dict[str, Allowed] = {
     "prefix, no metacharacters": prefix_without_metacharacters,
     "tokens per segment (shlex)": tokens_per_segment,
     "tree-sitter, every command by prefix": every_node,
-    "  and no redirections, substitutions": every_node_without_redirects,
+    "the same, no redirections or substitutions": every_node_without_redirects,
     "a model of OpenCode's rules": like_opencode,
     "a model of Gemini CLI's rules": like_gemini,
     "a model of Codex's rules": like_codex,
@@ -141,27 +142,32 @@ STRATEGIES: dict[str, Allowed] = {
 }
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *, docs: bool) -> None:
     files = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
     cases = [(case, file["allowlist"]) for file in files for case in file["cases"]]
     harmful = [case for case, _ in cases if case["expected"] != "allow"]
     proven = [case for case in harmful if case.get("verified")]
     harmless = len(cases) - len(harmful)
-    print(f"{len(harmful)} that must not run unasked, {len(proven)} of them proven, {harmless} harmless\n")
-    print(f"| {'policy':36} | wrongly allowed | proven exploits allowed | harmless stopped | median µs |")
-    print(f"| {'---':36} | ---: | ---: | ---: | ---: |")
+    said = f"{len(harmful)} that must not run unasked, {len(proven)} of them proven, {harmless} harmless"
+    rows = [
+        "| policy | wrongly allowed | proven exploits allowed | harmless stopped |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     for name, strategy in STRATEGIES.items():
         wrong = exploits = stopped = 0
-        spent: list[float] = []
         for case, allowed in cases:
-            started = time.perf_counter()
             verdict = strategy(case["input"], allowed)
-            spent.append((time.perf_counter() - started) * 1e6)
             wrong += verdict and case["expected"] != "allow"
             exploits += verdict and bool(case.get("verified")) and case["expected"] != "allow"
             stopped += not verdict and case["expected"] == "allow"
-        print(f"| {name:36} | {wrong} | {exploits} | {stopped} | {statistics.median(spent):.0f} |")
+        rows.append(f"| {name} | {wrong} | {exploits} | {stopped} |")
+    table = "\n".join(rows) + "\n"
+    print(f"{said}\n\n{table}")
+    if docs:
+        text = PAGE.read_text("utf-8")
+        before, _, rest = text.partition(BEGIN)
+        PAGE.write_text(before + BEGIN + table + END + rest.partition(END)[2], "utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), docs="--docs" in sys.argv)

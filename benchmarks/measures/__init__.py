@@ -7,11 +7,15 @@ from typing import NamedTuple
 
 
 class Measure(NamedTuple):
-    """How a measure is called, what is told of it, and how many rounds it takes at most."""
+    """How a measure is called, what is told of it, and how many rounds it takes at most.
+
+    `alone` is one of what no peer has: it is run beside toolcrib only, and names plain programs in its samples.
+    """
 
     title: str
     about: str
     rounds: int
+    alone: bool = False
 
 
 MEASURES = {
@@ -85,6 +89,13 @@ MEASURES = {
         "`import pydantic` in the same environment, each the median of interleaved processes.",
         3,
     ),
+    "starts": Measure(
+        "Start of a process",
+        "CPU ms of whole processes with what they start, bytecode compiled: the least, and the median. A first "
+        "answered call is: import, declare an async function of two numbers a tool, call it with JSON. The commands of "
+        "the command line run without a terminal; `run` tries the sandbox first.",
+        2,
+    ),
     "define": Measure(
         "Defining a tool",
         "CPU µs for each of many distinct documented functions of five parameters: declaring it a "
@@ -112,6 +123,41 @@ MEASURES = {
         "Tools that are built already are added one after the other, looked up by name, and listed "
         "with their definitions for a model, twice. Growth compares 10,000 tools with 100.",
         1,
+    ),
+    "files": Measure(
+        "Files: read, edit, search, open",
+        "A call of a file tool along its whole path, beside plain Python that does the bare work and checks nothing, "
+        "and beside ripgrep: CPU ms with what is started, and on the clock. The tree has 6,800 files of 60 lines. To "
+        "open: CPU µs from a path to a descriptor, 1, 3 and 8 folders down.",
+        2,
+        alone=True,
+    ),
+    "snapshots": Measure(
+        "A folder of 10,000 files stored and put back",
+        "Checkpoints beside git on the same files: CPU ms with what is started, and on the clock. git starts a "
+        "process for each; a checkpoint that puts files back stores the present state before and after.",
+        1,
+        alone=True,
+    ),
+    "decisions": Measure(
+        "A decision by rules",
+        "CPU µs in which a policy of 2, 20 and 200 rules decides a call: by the rules alone, and with what the call "
+        "reaches worked out anew (paths looked up, the command parsed). No peer decides by rules.",
+        3,
+        alone=True,
+    ),
+    "commands": Measure(
+        "A command in a sandbox",
+        "ms on the clock from before the launch of `/bin/true` to after its end, by back end; and of a call of the "
+        "shell tool that runs `true` where rules deny paths of a workspace of 10,000 files.",
+        1,
+        alone=True,
+    ),
+    "masking": Measure(
+        "Masking of secrets",
+        "MB of text a second of CPU, by the number of secrets and the way of looking for them. More is better.",
+        1,
+        alone=True,
     ),
     "weight": Measure(
         "What is installed with it",

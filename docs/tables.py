@@ -38,7 +38,6 @@ from toolcrib.schema import to_markdown
 from toolcrib.settings.model import NamedAgentSettings
 from toolcrib.tool import Tool
 from toolcrib.toolbox import Toolbox
-from toolcrib.tools import RemoteShell
 from toolcrib.toolset import AnyTool
 
 PAGES = Path(__file__).parent
@@ -386,16 +385,13 @@ PUBLIC_MODULES = (
 
 
 def built_in_tools() -> dict[str, AnyTool | type[Tool[Any, Any]]]:
-    """All tool classes of `toolcrib.tools` and of the agent's package, and the tools made for agents, by name.
-
-    `RemoteShell`, the second tool of one name, is found by its class's name.
-    """
+    """All tool classes of `toolcrib.tools` and of the agent's package, and the tools made for agents, by name."""
     for package in ("tools", "agent"):
         root = importlib.import_module(f"toolcrib.{package}")
         for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
             importlib.import_module(module.name)
     kinds = {
-        kind.__name__ if kind is RemoteShell else kind.facts.name: kind
+        kind.facts.name: kind
         for kind in Tool.__subclasses__()
         if kind.__module__.startswith(("toolcrib.tools.", "toolcrib.agent."))
     }

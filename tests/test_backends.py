@@ -404,5 +404,5 @@ def test_files_in_a_sandbox_are_edited_without_the_folder_of_the_host(tmp_path: 
     assert backend.place("/mnt/a/b.py").shown == "a/b.py"
     with pytest.raises(ToolError, match="outside"):
         backend.read("/etc/passwd", 100)
-    ran = asyncio.run(backend.run_command("cat b.py; exit 3", folder="a"))
+    ran = asyncio.run(backend.run_command(f"cat {backend.folder_of_commands('a')}/b.py; exit 3"))
     assert (ran.code, ran.stdout) == (3, b"x = 2\n")

@@ -261,5 +261,4 @@ def test_every_built_in_tool_has_one_page() -> None:
     for page in pages.glob("*.md"):
         found += re.findall(r"^<!-- tool (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == len(set(found)), "a tool has two pages"
-    found.remove("RemoteShell")  # on the page of `shell`, whose place it takes where the files are elsewhere
     assert set(found) == {row.name for row in CATALOGUE}

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.commands_elsewhere import commands_elsewhere, commands_with
 from tests.properties import examples
 from toolcrib import Agent, Toolbox, ToolCall
 from toolcrib.command.background import ProcessOutput, process_output
@@ -35,9 +36,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands are no
 class Talk:
     """A toolbox on a workspace, and what a model would do with it in one run."""
 
-    def __init__(self, place: Path, **options: Any) -> None:
+    def __init__(self, place: Path, *, elsewhere: bool = False, **options: Any) -> None:
         self.events: list[Event] = []
-        tools = workspace_tools(Workspace(place))
+        tools = commands_elsewhere(place) if elsewhere else workspace_tools(Workspace(place))
         options = {"autonomy": "full", **options}
         self.box = Toolbox(tools, **options)
 
@@ -57,46 +58,45 @@ async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
         yield made
 
 
-def commands_with(tag: str) -> list[str]:
-    found = []
-    for path in Path("/proc").iterdir():
-        try:
-            if path.name.isdigit() and tag.encode() in (path / "cmdline").read_bytes():
-                found.append(path.name)
-        except OSError:
-            continue
-    return found
+@pytest.fixture(params=["here", "elsewhere"])
+async def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Talk]:
+    """The contract of commands, wherever the files are."""
+    made = Talk(tmp_path, elsewhere=request.param == "elsewhere")
+    async with made.box:
+        yield made
 
 
-async def test_a_process_is_read_bit_by_bit_and_its_end_is_data(talk: Talk) -> None:
-    id = await talk.start("echo one; read line; echo got $line; exit 3")
+async def test_a_process_is_read_bit_by_bit_and_its_end_is_data(anywhere: Talk) -> None:
+    id = await anywhere.start("echo one; read line; echo got $line; exit 3")
     assert id == "echo-1"
-    answer = await talk("process_write", process_id=id, text="two\n")
+    answer = await anywhere("process_write", process_id=id, text="two\n")
     assert answer.text.startswith("got two")
-    ended = await talk("process", process_id=id, block=True)
+    ended = await anywhere("process", process_id=id, block=True)
     said = ended.structured
     assert (said["running"], said["exit_code"], said["signal"]) == (False, 3, None)
     assert "ended: exit code 3" in ended.text
-    again = await talk("process", process_id=id, offset=0)
+    again = await anywhere("process", process_id=id, offset=0)
     assert again.text.startswith("one\ngot two\n") and again.structured["end"] == len("one\ngot two\n")
-    assert "has ended" in (await talk("process_write", process_id=id, text="x")).text
-    listed = await talk("process_list")
+    assert "has ended" in (await anywhere("process_write", process_id=id, text="x")).text
+    listed = await anywhere("process_list")
     assert "exit code 3" in listed.text and '"unread":0' in listed.text
 
 
-async def test_waiting_ends_with_what_was_asked_for(talk: Talk) -> None:
-    id = await talk.start("sleep 0.8; echo Listening on 8080; sleep 30")
-    looked = await talk("process", process_id=id, timeout=0)
+async def test_waiting_ends_with_what_was_asked_for(anywhere: Talk) -> None:
+    id = await anywhere.start("sleep 0.8; echo Listening on 8080; sleep 30")
+    looked = await anywhere("process", process_id=id, timeout=0)
     assert looked.text.startswith("(no new output)") and looked.structured["running"]
     begun = time.monotonic()
-    seen = await talk("process", process_id=id, until=r"Listening on \d+", timeout=20)
+    seen = await anywhere("process", process_id=id, until=r"Listening on \d+", timeout=20)
     assert seen.structured["matched"] is True and time.monotonic() - begun < 15
-    plain = await talk("process", process_id=id, until="never", timeout=0)
+    plain = await anywhere("process", process_id=id, until="never", timeout=0)
     assert plain.structured["matched"] is False and "no line matched 'never'" in plain.text
-    assert "no valid regular expression" in (await talk("process", process_id=id, until="(", timeout=0)).text
-    stopped = await talk("process", process_id=id, stop=True)
+    assert (
+        "no valid regular expression" in (await anywhere("process", process_id=id, until="(", timeout=0)).text
+    )
+    stopped = await anywhere("process", process_id=id, stop=True)
     assert "ended: stopped" in stopped.text and stopped.structured["exit_code"] is None
-    assert "no background process 'x-9'" in (await talk("process", process_id="x-9")).text
+    assert "no background process 'x-9'" in (await anywhere("process", process_id="x-9")).text
 
 
 async def test_a_wait_does_not_hold_up_other_calls_of_its_turn(talk: Talk) -> None:
@@ -118,11 +118,21 @@ MISBEHAVING = {
 }
 
 
-@pytest.mark.parametrize("kind", MISBEHAVING)
+SLOW_ELSEWHERE = ("ignores SIGTERM", "never reads", "ends no line", "prints bytes")
+
+
+@pytest.mark.parametrize(
+    ("kind", "elsewhere"),
+    [
+        pytest.param(kind, there, marks=pytest.mark.slow if there and kind in SLOW_ELSEWHERE else ())
+        for kind in MISBEHAVING
+        for there in (False, True)
+    ],
+)
 async def test_whatever_a_process_does_it_can_be_read_and_ends_with_the_run(
-    kind: str, tmp_path: Path
+    kind: str, elsewhere: bool, tmp_path: Path
 ) -> None:
-    talk, tag = Talk(tmp_path), f"tag-{os.urandom(6).hex()}"
+    talk, tag = Talk(tmp_path, elsewhere=elsewhere), f"tag-{os.urandom(6).hex()}"
     async with talk.box:
         id = await talk.start(f"{MISBEHAVING[kind]}; : {tag}", env={"TAG": tag})
         said = await talk("process", process_id=id, offset=0, until="up", timeout=20)
@@ -136,18 +146,18 @@ async def test_whatever_a_process_does_it_can_be_read_and_ends_with_the_run(
 
 
 async def test_a_flood_is_kept_by_its_ends_and_loses_no_byte_unsaid(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
+    anywhere: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_output, "MAX_FILE", 1 << 20)
-    id = await talk.start("head -c 9000000 /dev/zero | tr '\\0' 'x'; echo; echo END", timeout=60)
-    ended = await talk("process", process_id=id, block=True, timeout=60)
+    id = await anywhere.start("head -c 9000000 /dev/zero | tr '\\0' 'x'; echo; echo END", timeout=60)
+    ended = await anywhere("process", process_id=id, block=True, timeout=60)
     total = ended.structured["total"]
     assert total == 9_000_005
-    last = await talk("process", process_id=id, offset=total - 5)
+    last = await anywhere("process", process_id=id, offset=total - 5)
     assert last.text.startswith("\nEND")
-    searched = await talk("process", process_id=id, offset=0, until="^E.D", timeout=20)
+    searched = await anywhere("process", process_id=id, offset=0, until="^E.D", timeout=20)
     assert searched.structured["matched"] is True
-    lost = await talk("process", process_id=id, offset=2_000_000)
+    lost = await anywhere("process", process_id=id, offset=2_000_000)
     assert "bytes before it are no longer kept" in lost.text
     assert lost.structured["start"] == total - (1 << 20)
 
@@ -163,29 +173,32 @@ async def test_ctrl_c_ends_a_command_also_where_we_are_not_interrupted_by_it(tal
     assert "survived" not in ended.text and re.search("exit code 130|SIGINT", ended.text), ended.text
 
 
-async def test_a_terminal_program_is_driven_by_text_and_keys(talk: Talk) -> None:
-    python = await talk.start(f"{sys.executable} -q", terminal=True)
-    await talk("process", process_id=python, until=">>>", offset=0)
-    assert "\n42\n" in (await talk("process_write", process_id=python, text="6 * 7\n")).text
-    assert "\n42\n" in (await talk("process_write", process_id=python, keys=["up", "enter"])).text
-    await talk("process_write", process_id=python, text="while True: pass\n\n", timeout=1)
-    await talk("process_write", process_id=python, keys=["ctrl-c"])
-    broken = await talk("process", process_id=python, until="KeyboardInterrupt", offset=0)
+async def test_a_terminal_program_is_driven_by_text_and_keys(anywhere: Talk) -> None:
+    python = await anywhere.start(f"{sys.executable} -q", terminal=True)
+    await anywhere("process", process_id=python, until=">>>", offset=0)
+    assert "\n42\n" in (await anywhere("process_write", process_id=python, text="6 * 7\n")).text
+    assert "\n42\n" in (await anywhere("process_write", process_id=python, keys=["up", "enter"])).text
+    await anywhere("process_write", process_id=python, text="while True: pass\n\n", timeout=1)
+    await anywhere("process_write", process_id=python, keys=["ctrl-c"])
+    broken = await anywhere("process", process_id=python, until="KeyboardInterrupt", offset=0)
     assert broken.structured["matched"] is True
-    await talk("process_write", process_id=python, text="exit(7)\n")
-    ended = await talk("process", process_id=python, block=True)
+    await anywhere("process_write", process_id=python, text="exit(7)\n")
+    ended = await anywhere("process", process_id=python, block=True)
     assert ended.structured["exit_code"] == 7
-    sized = await talk("shell", command="test -t 0 && stty size", terminal=True)
+    sized = await anywhere("shell", command="test -t 0 && stty size", terminal=True)
     assert sized.text == "24 100"
 
 
-async def test_keys_need_a_terminal_but_for_the_end_of_the_input(talk: Talk) -> None:
-    id = await talk.start("cat; echo over", env={"ASKED": "1"})
-    assert "runs without a terminal" in (await talk("process_write", process_id=id, keys=["up"])).text
-    assert (await talk("process_write", process_id=id, text="a", keys=["enter"])).text.startswith("a")
-    over = await talk("process_write", process_id=id, keys=["ctrl-d"])
+async def test_keys_need_a_terminal_but_for_the_end_of_the_input(anywhere: Talk) -> None:
+    id = await anywhere.start("cat; echo over", env={"ASKED": "1"})
+    assert "runs without a terminal" in (await anywhere("process_write", process_id=id, keys=["up"])).text
+    assert (await anywhere("process_write", process_id=id, text="a", keys=["enter"])).text.startswith("a")
+    over = await anywhere("process_write", process_id=id, keys=["ctrl-d"])
     assert over.text.startswith("over")
-    assert "nothing to type" in (await talk("process_write", process_id=id)).text
+    assert "nothing to type" in (await anywhere("process_write", process_id=id)).text
+
+
+async def test_a_proved_command_has_no_input(talk: Talk) -> None:
     proved = await talk.start("sleep 20")
     assert "has no input" in (await talk("process_write", process_id=proved, text="x")).text
 
@@ -329,15 +342,15 @@ async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
         assert len(asked) == 1
 
 
-async def test_variables_are_set_and_odd_ones_refused(talk: Talk) -> None:
-    assert (await talk("shell", command="echo $A", env={"A": "1 '2'"})).text == "1 '2'"
+async def test_variables_are_set_and_odd_ones_refused(anywhere: Talk) -> None:
+    assert (await anywhere("shell", command="echo $A", env={"A": "1 '2'"})).text == "1 '2'"
     for env, said in (
         ({"A B": "1"}, "cannot be the name"),
         ({"TOOLCRIB_X": "1"}, "are taken"),
         ({"A": "\0"}, "NUL"),
         ({"A": "x" * 40_000}, "longer than"),
     ):
-        result = await talk("shell", command="true", env=env)
+        result = await anywhere("shell", command="true", env=env)
         assert result.is_error and said in result.text, result.text
 
 

@@ -19,7 +19,7 @@ from toolcrib.command.sandbox import Level, Permission, Sandbox
 from toolcrib.events import Event, Notice
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.rules import ApprovalStore, read_rules
-from toolcrib.tools import Shell, Workspace
+from toolcrib.tools import Process, Shell, Workspace
 
 YES, NO = Answer(Verdict.YES), Answer(Verdict.NO, "write to build/ instead")
 ALWAYS = Answer(Verdict.ALWAYS)
@@ -92,6 +92,39 @@ def test_a_yes_gives_exactly_that_path_and_runs_it_again(
     )
     assert command in question.preview and "run again from its start" in question.preview
     assert "not your command's fault" not in said
+
+
+async def test_a_background_command_is_offered_the_same(
+    ws: Workspace, sandbox: Sandbox, outside: Path, tmp_path: Path
+) -> None:
+    """At its start, where it fails at once, and else when its end is read: once, by the same question."""
+    person = Person([YES, NO])
+    tools = [Shell(ws, sandbox=sandbox), Process(ws)]
+    async with Toolbox(tools, autonomy="full", approver=person) as box:
+        command = f"echo ran >> count; echo new > {outside}/there && echo done"
+        begun = await box.call("shell", {"command": command, "run_in_background": True})
+        assert "The user allowed it, and the command was run again from its start" in begun.text
+        assert "Started in the background as process echo-2" in begun.text
+        await box.call("process", {"process_id": "echo-2", "block": True})
+        assert (outside / "there").read_text() == "new\n"
+        (question,) = person.asked
+        assert question.action == f"let commands write to {outside}/there"
+        assert command in question.preview and "run again from its start" in question.preview
+
+        (outside / "other").write_text("other\n")
+        late = f"sleep 0.8; echo new > {outside}/other"
+        await box.call("shell", {"command": late, "run_in_background": True})
+        ended = await box.call("process", {"process_id": "sleep-3", "block": True})
+        assert "rejected" in ended.text and "write to build/ instead" in ended.text
+        again = await box.call("process", {"process_id": "sleep-3"})
+        assert "write to build/ instead" in again.text and len(person.asked) == 2
+
+        person.answers = [YES]
+        await box.call("shell", {"command": late, "run_in_background": True})
+        allowed = await box.call("process", {"process_id": "sleep-4", "block": True})
+        assert "runs again from its start, as process sleep-5" in allowed.text
+        await box.call("process", {"process_id": "sleep-5", "block": True})
+        assert (outside / "other").read_text() == "new\n" and len(person.asked) == 3
 
 
 @pytest.mark.promise("sandbox.md", "with exactly one permission more")

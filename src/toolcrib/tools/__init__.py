@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from toolcrib.tools.python import Python
     from toolcrib.tools.python_params import PythonParams, PythonResult
     from toolcrib.tools.read_file import ReadFile, ReadFileParams
-    from toolcrib.tools.remote_shell import RemoteShell, RemoteShellParams, RemoteShellResult
     from toolcrib.tools.shell import Shell
     from toolcrib.tools.shell_kinds import shell_of_kind
     from toolcrib.tools.shell_params import ShellParams, ShellResult
@@ -82,9 +81,6 @@ __all__ = [
     "PythonResult",
     "ReadFile",
     "ReadFileParams",
-    "RemoteShell",
-    "RemoteShellParams",
-    "RemoteShellResult",
     "Shell",
     "ShellParams",
     "ShellResult",
@@ -154,11 +150,6 @@ __getattr__ = lazy_names(
         "read_file": (
             "ReadFile",
             "ReadFileParams",
-        ),
-        "remote_shell": (
-            "RemoteShell",
-            "RemoteShellParams",
-            "RemoteShellResult",
         ),
         "shell": ("Shell",),
         "shell_params": (

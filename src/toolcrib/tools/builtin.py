@@ -65,7 +65,7 @@ def workspace_tools(
     def made(*names: str, **options: Any) -> Iterator[Tool[Any, Any]]:
         for name in filter(wanted, names):
             make = getattr(import_module(f".{name}", __package__), CLASSES[name])
-            yield make(*() if name == "process_list" else (workspace,), **options)
+            yield make(workspace, **options)
 
     tools = [*made("read_file", "write_file")]
     if any(map(wanted, EDITS)):

@@ -19,6 +19,7 @@ from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.command_place import commands_of
 from toolcrib.tools.regex_search import BadPattern, RegexSearcher, TooSlow, Wanted
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from toolcrib.access import Access
     from toolcrib.command.background import BackgroundProcess
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends import Backend
 
 DEFAULT_WAIT = 30
 MAX_WAIT = 600
@@ -89,8 +90,9 @@ class Process(
     block. The processes are those that shell started with run_in_background in this run; they end with it.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, files: Backend) -> None:
+        """`files` is the backend of the `Shell` that starts the processes. Raises TypeError where no command runs."""
+        commands_of(files)
 
     def resources(self, params: ProcessParams) -> tuple[str]:
         return (OWN + params.process_id,)
@@ -111,9 +113,11 @@ class Process(
             if params.stop:
                 await process.stop()
             matched = await self._wait(params, ctx, process)
+            if not process.running and process.refused is not None and not params.stop:
+                await process.refused.run_again(ctx)
             reading = read_process(process, params.offset)
             process.searched = reading.end
-        text = process_text(process, reading, self.workspace.root.path)
+        text = process_text(process, reading)
         if matched is not None:
             text += f"\n[{'a' if matched else 'no'} line matched {params.until!r}]"
         ctx.report(result={"output": reading.text, "exit_code": process.exit_code})

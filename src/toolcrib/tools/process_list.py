@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolcrib.effect import Effect
 from toolcrib.tool import Tool
+from toolcrib.tools.command_place import commands_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from toolcrib.access import Access
     from toolcrib.command.background import BackgroundProcess
     from toolcrib.context import Context
+    from toolcrib.tools.backends import Backend
 
 MAX_COMMAND = 200  # characters of a command that are shown
 
@@ -44,6 +46,10 @@ class ProcessList(
     category="shell",
 ):
     """List the commands that run in the background of this run, and those that have ended."""
+
+    def __init__(self, files: Backend) -> None:
+        """`files` is the backend of the `Shell` that starts the processes. Raises TypeError where no command runs."""
+        commands_of(files)
 
     def accesses(self, params: ProcessListParams) -> tuple[Access, ...]:
         return ()

@@ -20,6 +20,7 @@ from toolcrib.facts import MaxOutput
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.command_place import commands_of
 from toolcrib.tools.process import ProcessResult, process_result
 from toolcrib.visible import spelled_out
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from toolcrib.command.background import BackgroundProcess
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends import Backend
 
 DEFAULT_WAIT = 5
 MAX_WAIT = 60
@@ -73,8 +74,9 @@ class ProcessWrite(
     ends the input, need a command that was started with terminal=true. To stop a process use process.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+    def __init__(self, files: Backend) -> None:
+        """`files` is the backend of the `Shell` that starts the processes. Raises TypeError where no command runs."""
+        commands_of(files)
 
     def precheck(self, params: ProcessWriteParams) -> str | None:
         if not params.text and not params.keys:
@@ -120,12 +122,12 @@ class ProcessWrite(
         async with process.turns:
             if not process.running:
                 raise ToolError(f"Nothing was typed: process {process.id} has ended. Read it with process.")
-            if process.input is None:
+            if process.runs.input is None:
                 raise ToolError(
                     f"Nothing was typed: {process.id} was run without a shell, for its command was proved harmless, "
                     "and has no input."
                 )
-            if process.input.closed:
+            if process.runs.input.closed:
                 raise ToolError(f"Nothing was typed: the input of {process.id} was ended before.")
             data = _as_bytes(params, process)
             await _ask_about_line(params, ctx, process)
@@ -133,19 +135,19 @@ class ProcessWrite(
             not_taken = await self._type(params, process, data)
             await _answered(process, start, params.timeout)
             reading = read_process(process)
-        text = process_text(process, reading, self.workspace.root.path) + not_taken
+        text = process_text(process, reading) + not_taken
         ctx.report(result={"output": reading.text, "exit_code": process.exit_code})
         return ToolResult(text, structured=asdict(process_result(process, reading)))
 
     async def _type(self, params: ProcessWriteParams, process: BackgroundProcess, data: bytes) -> str:
         """Types, and returns a note where the process did not read all of it."""
-        assert process.input is not None
+        assert process.runs.input is not None
         try:
-            taken = await process.input.write(data, max(1, params.timeout))
+            taken = await process.runs.input.write(data, max(1, params.timeout))
         except BrokenPipeError:
             raise ToolError(f"Nothing was typed: {process.id} does not read its input any more.") from None
-        if not process.line.terminal and "ctrl-d" in params.keys:
-            process.input.close()
+        if not process.runs.terminal and "ctrl-d" in params.keys:
+            await process.runs.input.end()
         if taken < len(data):
             return f"\n[{taken:,} of {len(data):,} bytes were typed: it does not read its input now]"
         return ""
@@ -160,7 +162,7 @@ def _accesses(text: str) -> tuple[Access, ...]:
 
 def _as_bytes(params: ProcessWriteParams, process: BackgroundProcess) -> bytes:
     typed = params.text.encode()
-    if process.line.terminal:
+    if process.runs.terminal:
         return typed + b"".join(_key(key) for key in params.keys)
     if wrong := [key for key in params.keys if key not in ("enter", "ctrl-d")]:
         raise ToolError(

@@ -1,13 +1,16 @@
-"""`shell`: runs a command in the workspace, in a sandbox, to its end or in the background.
+"""`shell`: runs a command where the files are, to its end or in the background.
 
-A command takes three steps, in the order of `shell_work.py`. It is *judged* before anything runs: a command that was
-proved plain runs without asking where a sandbox holds, one that would destroy the host never runs, and the policy
-decides on all others. It is *launched*: a proved one as its plan, without a shell, any other one by bash. Everything
-that it started ends with it; only where a caller passed `NoSandbox` does a process that detached itself stay. If it
-fails, that is *explained*: where the sandbox refused something, a person may allow it, and the command runs again.
+In a folder of this machine a command takes three steps, in the order of `shell_work.py`. It is *judged* before
+anything runs: a command that was proved plain runs without asking where a sandbox holds, one that would destroy the
+host never runs, and the policy decides on all others. It is *launched*: a proved one as its plan, without a shell, any
+other one by bash. Everything that it started ends with it; only where a caller passed `NoSandbox` does a process that
+detached itself stay. If it fails, that is *explained*: where the sandbox refused something, a person may allow it, and
+the command runs again.
 
 In the background the same command is judged and launched in the same way; `command/background/` keeps it, and the run
 that it was started in ends it. What `shell` is told of a command, and how that is judged, stands in `shell_command.py`.
+
+Where only commands reach the files, `remote_shell_work.py` judges a command by its text, and `command/remote/` runs it.
 
 Every process of the machine can read a command line, so a reference to a secret becomes a variable of the environment.
 """
@@ -24,7 +27,9 @@ from toolcrib.errors import as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.command_place import commands_of
 from toolcrib.tools.shell_params import MAX_TIMEOUT, ShellParams, ShellResult
+from toolcrib.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,8 +39,9 @@ if TYPE_CHECKING:
     from toolcrib.command.sandbox import Sandbox
     from toolcrib.context import Context
     from toolcrib.question import Doubt, Preview
+    from toolcrib.tools.backends import Backend
+    from toolcrib.tools.remote_shell_work import RemoteShellWork
     from toolcrib.tools.shell_work import ShellWork
-    from toolcrib.tools.workspace import Workspace
 
 
 class Shell(
@@ -61,7 +67,7 @@ class Shell(
 
     def __init__(
         self,
-        workspace: Workspace,
+        files: Backend,
         *,
         env: Mapping[str, str] | None = None,
         passthrough: Collection[str] = (),
@@ -69,42 +75,58 @@ class Shell(
         sandbox: Sandbox | None = None,
         kind: ShellKind = "bash",
     ) -> None:
-        """`env` is set for commands, `passthrough` names further variables of this process that they get.
+        """`files` is the backend where commands run; of a `CompositeBackend`, its default one. Raises TypeError for one
+        where no command runs.
 
-        It may hold patterns (`NODE_*`), which match no name of a credential (`*_KEY`, `*_TOKEN`). `kind` is the shell
-        that runs commands. Only what is written for bash or sh can be proved plain; for `zsh` and `pwsh` every command
-        asks, and `shell_of_kind` gives a tool that tells the model which shell it is.
+        `env` is set for commands, `passthrough` names further variables of this process that they get. It may hold
+        patterns (`NODE_*`), which match no name of a credential (`*_KEY`, `*_TOKEN`). `kind` is the shell that runs
+        commands. Only what is written for bash or sh can be proved plain; for `zsh` and `pwsh` every command asks, and
+        `shell_of_kind` gives a tool that tells the model which shell it is.
 
         Without a `sandbox`, the best one that works here is chosen at the first command
-        (`toolcrib.command.sandbox.choose`: commands may write to the workspace, and there is no network). To go without
-        a sandbox, pass `NoSandbox()`. A level that is set on the workspace counts in either case.
+        (`toolcrib.command.sandbox.choose`: commands may write to the workspace, and there is no network). To go
+        without a sandbox, pass `NoSandbox()`. A level that is set on the workspace counts in either case. What runs
+        elsewhere is bounded by that place: `sandbox` and `passthrough` are for a folder of this machine.
         """
-        self.workspace = workspace
+        self.place = commands_of(files)
+        if (sandbox is not None or passthrough) and not isinstance(self.place, Workspace):
+            raise TypeError(
+                f"sandbox and passthrough are for commands of this machine, not for those of {files!r}"
+            )
         self.sandbox = sandbox
         self.env = dict(env or {})
         self.passthrough = as_tuple("passthrough", passthrough)
         self.grace = grace
         self.kind: ShellKind = kind
         self._making = threading.Lock()
-        self._made: ShellWork | None = None
+        self._made: ShellWork | RemoteShellWork | None = None
 
     @property
-    def _work(self) -> ShellWork:
+    def _work(self) -> ShellWork | RemoteShellWork:
         """Made by the first call, of whichever thread."""
-        from toolcrib.tools.shell_work import ShellWork
-
         with self._making:
             if self._made is None:
-                self._made = ShellWork(
-                    self.workspace,
-                    sandbox=self.sandbox,
-                    env=self.env,
-                    passthrough=self.passthrough,
-                    grace=self.grace,
-                    kind=self.kind,
-                    effect=self.facts.effect,
-                )
+                self._made = self._make_work()
             return self._made
+
+    def _make_work(self) -> ShellWork | RemoteShellWork:
+        if not isinstance(self.place, Workspace):
+            from toolcrib.tools.remote_shell_work import RemoteShellWork
+
+            return RemoteShellWork(
+                self.place, env=self.env, grace=self.grace, kind=self.kind, effect=self.facts.effect
+            )
+        from toolcrib.tools.shell_work import ShellWork
+
+        return ShellWork(
+            self.place,
+            sandbox=self.sandbox,
+            env=self.env,
+            passthrough=self.passthrough,
+            grace=self.grace,
+            kind=self.kind,
+            effect=self.facts.effect,
+        )
 
     def with_secrets(self, params: ShellParams, values: Mapping[str, str]) -> ShellParams:
         """The same params with the values of secrets, which only become a part of the command's environment."""
@@ -129,6 +151,8 @@ class Shell(
         return self._work.preview(params)
 
     def unavailable(self) -> str | None:
+        if not isinstance(self.place, Workspace):
+            return None  # that place is asked when a command runs
         if sys.platform == "win32":
             return "commands are not run on Windows"
         from toolcrib.command.launch.shell_words import shell_words

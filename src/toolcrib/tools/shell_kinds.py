@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from toolcrib.command.launch import ShellKind
     from toolcrib.context import Context
-    from toolcrib.tools.workspace import Workspace
+    from toolcrib.tools.backends import Backend
 
 
 class OtherShell(
@@ -35,7 +35,7 @@ class OtherShell(
         return f"{Shell.spec.description}\n\nCommands are written for {self.kind}, not for bash."
 
 
-def shell_of_kind(kind: ShellKind, workspace: Workspace, **options: Any) -> Shell:
+def shell_of_kind(kind: ShellKind, files: Backend, **options: Any) -> Shell:
     """The tool `shell` for a kind of shell; `options` are those of `Shell`."""
     make = Shell if kind == "bash" else OtherShell
-    return make(workspace, kind=kind, **options)
+    return make(files, kind=kind, **options)

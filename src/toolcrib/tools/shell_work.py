@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Access, Confinement, Reach
-from toolcrib.command.background import Processes
+from toolcrib.command.background import BackgroundProcess, LocalCommand, Processes
 from toolcrib.command.explain import (
     MAX_PERMISSIONS,
     PermissionEscalation,
+    RefusedInBackground,
     Reporter,
     explain_failure,
     preview_text,
-    process_text,
-    read_process,
     result_text,
     sandbox_sentences,
 )
@@ -41,12 +42,13 @@ from toolcrib.command.launch.contained import (
     history_denial,
     keep_history,
 )
-from toolcrib.command.sandbox import Denial, NoSandbox, Sandbox, SandboxError, SandboxInForce
+from toolcrib.command.sandbox import Denial, Level, NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult
 from toolcrib.secrets.references import REFERENCE
+from toolcrib.tools.shell_background import started_result
 from toolcrib.tools.shell_command import (
     CommandToRun,
     as_asked,
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.tools.workspace import Workspace
 
-START_WAIT = 0.5  # seconds in which a command in the background may fail, which its start then tells
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 
 
@@ -200,12 +201,7 @@ class ShellWork:
         ctx.check_cancelled()
         if params.description:
             ctx.report(tip=params.description)
-        place = self.workspace.place(params.workdir)
-        handle = self.workspace.open_folder(params.workdir)
-        assert isinstance(handle, int)  # else the tool is unavailable
-        folder = OpenFolder(handle, str(Path(place.root.path, place.path)))
-        try:
-            self._refuse_link(folder, params)
+        with self._opened(params) as folder:
             sandbox = self._sandbox_now()
             if ctx.must_be_confined:
                 check_contained(sandbox)
@@ -214,6 +210,17 @@ class ShellWork:
             if params.run_in_background:
                 return await self._start(params, ctx, sandbox, folder)
             return await self._run(params, ctx, sandbox, folder)
+
+    @contextmanager
+    def _opened(self, params: ShellParams) -> Generator[OpenFolder]:
+        """The folder of a command, open. Raises ToolError if it is none, or a link."""
+        place = self.workspace.place(params.workdir)
+        handle = self.workspace.open_folder(params.workdir)
+        assert isinstance(handle, int)  # else the tool is unavailable
+        folder = OpenFolder(handle, str(Path(place.root.path, place.path)))
+        try:
+            self._refuse_link(folder, params)
+            yield folder
         finally:
             os.close(folder.descriptor)
 
@@ -232,22 +239,54 @@ class ShellWork:
         self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: OpenFolder
     ) -> ToolResult:
         """Starts the command in the background, where the run of this call owns it."""
-        import asyncio
-
         processes = ctx.of_run(Processes)
         processes.check_room()
+        level = sandbox.level  # permissions are remembered beside this one
         sandbox = await self._escalation.remembered(ctx, sandbox)
         line, sandbox = await self._line(params, ctx, sandbox)
-        process = processes.start(
-            line, sandbox, folder, command=params.command, description=params.description
+        process = self._started(params, ctx, line, sandbox, level, folder)
+        return await started_result(process, ctx)
+
+    def _started(
+        self,
+        params: ShellParams,
+        ctx: Context[Any],
+        line: CommandLine,
+        sandbox: Sandbox,
+        level: Level,
+        folder: OpenFolder,
+        allowed: int = 0,
+    ) -> BackgroundProcess:
+        runs = LocalCommand(line, sandbox, folder)
+        root = self.workspace.root.path
+
+        def explained() -> tuple[Denial | None, list[str]]:
+            if (finished := runs.finished) is None:
+                return None, []
+            denial = explain_failure(finished, sandbox, line.judgement, params.command)
+            why = self._why_denied(ctx, denial)
+            return denial, sandbox_sentences(denial, tuple(finished.reverted), root, why)
+
+        async def run_again(asking: Context[Any], denial: Denial) -> BackgroundProcess | None:
+            finished = runs.finished
+            if finished is None or finished.outcome.code is None or allowed >= MAX_PERMISSIONS:
+                return None
+            wider = await self._escalation.offer(
+                asking, sandbox, level, denial, params.command, finished.outcome
+            )
+            if wider is None:
+                return None
+            # What was decided on is run again: the same line, without what deny rules took from its sandbox.
+            with self._opened(params) as again:
+                return self._started(params, asking, line, wider, level, again, allowed + 1)
+
+        return ctx.of_run(Processes).start(
+            runs,
+            command=params.command,
+            description=params.description,
+            programs=line.judgement.programs,
+            refused=RefusedInBackground(explained, run_again),
         )
-        await asyncio.wait([asyncio.ensure_future(process.ended())], timeout=START_WAIT)
-        reading = read_process(process)
-        text = process_text(process, reading, self.workspace.root.path)
-        ctx.report(result={"output": reading.text, "process": process.id})
-        told = f"Started in the background as process {process.id}.\n\n{text}"
-        result = ShellResult(process.exit_code, process.signal, round(process.seconds, 3), process.id)
-        return ToolResult(told, structured=asdict(result))
 
     async def _run(
         self, params: ShellParams, ctx: Context[Any], sandbox: Sandbox, folder: OpenFolder

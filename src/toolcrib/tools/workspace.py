@@ -343,9 +343,9 @@ class Workspace:
         """Why a person should look at changes of these paths, whatever the rules say."""
         return protected_path_doubt(accesses, self.root.path)
 
-    def command_runner(self) -> None:
-        """None: commands for this folder are processes of this machine, and `shell` starts them in a sandbox."""
-        return
+    def command_backend(self) -> Workspace:
+        """Itself: commands are processes of this machine, which `shell` starts in a sandbox."""
+        return self
 
     # Words.
 

@@ -2,60 +2,108 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from toolcrib.command.background.process_input import ProcessInput
 from toolcrib.command.background.process_output import ProcessOutput, whole_characters
-from toolcrib.command.launch import CommandLine, Finished, OpenFolder, run_command
 from toolcrib.command.launch.output import BoundedOutput, plain
-from toolcrib.command.launch.process import code_and_signal
-from toolcrib.command.sandbox import Sandbox, SandboxError
+from toolcrib.command.launch.process import ProcessOutcome, code_and_signal
 from toolcrib.event_loops import in_loop
 
 if TYPE_CHECKING:
-    pass
+    from toolcrib.context import Context
 
 T = TypeVar("T")
+
+
+class CommandInput(Protocol):
+    """The input of a command."""
+
+    @property
+    def closed(self) -> bool: ...
+
+    async def write(self, data: bytes, timeout: float) -> int:
+        """Writes until all of it is taken or `timeout` seconds have passed; returns how many bytes were taken.
+
+        Raises BrokenPipeError if the command reads no more.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Ends the input."""
+        ...
+
+
+class BackgroundCommand(Protocol):
+    """A command that a background process runs, wherever that is: a `LocalCommand`, a `RemoteCommand`."""
+
+    @property
+    def timeout(self) -> float | None: ...
+    @property
+    def terminal(self) -> bool: ...
+    @property
+    def input(self) -> CommandInput | None: ...
+
+    async def run(self, output: BoundedOutput, on_output: Callable[[BoundedOutput], None]) -> ProcessOutcome:
+        """Runs it to its end, and when cancelled, ends it with everything that it started.
+
+        Raises OSError, with words for a model, if it cannot be started.
+        """
+        ...
+
+
+class RefusedToProcess(Protocol):
+    """What a sandbox refused to a background process, and how a person may allow it."""
+
+    def sentences(self) -> list[str]:
+        """What was refused, for the model."""
+        ...
+
+    async def run_again(self, ctx: Context[Any]) -> BackgroundProcess | None:
+        """Asks a person to allow it, and runs the command again; None where nothing can be allowed.
+
+        Raises ToolError, in words for the model, if the person refuses.
+        """
+        ...
 
 
 class BackgroundProcess:
     """A command that runs in the background, and what is known of it after its end.
 
-    `cursor` is the offset up to which its output was read, `searched` the one from which a line is waited for. `input`
-    is None for a plan, which reads nothing. `typed` is the text of the line that is being typed into it; None if that
-    is not known, since keys changed it.
+    `cursor` is the offset up to which its output was read, `searched` the one from which a line is waited for. `typed`
+    is the text of the line that is being typed into it; None if that is not known, since keys changed it. `refused` is
+    asked for after its end, where the command ran in a sandbox.
     """
 
     def __init__(
-        self, id: str, command: str, description: str, line: CommandLine, sandbox: Sandbox, folder: OpenFolder
+        self,
+        id: str,
+        command: str,
+        description: str,
+        runs: BackgroundCommand,
+        refused: RefusedToProcess | None = None,
     ) -> None:
         import asyncio
 
         self.id = id
         self.command = command
         self.description = description
-        self.line = line
-        self.sandbox = sandbox
+        self.runs = runs
+        self.refused = refused
         self._started = time.monotonic()
         self._ended: float | None = None
         self.output = ProcessOutput()
         self.cursor = 0
         self.searched = 0
         self.typed: str | None = ""
-        self.finished: Finished | None = None
+        self.outcome: ProcessOutcome | None = None
         self.problem = ""
         self.stopped = False
         self.told = False
         self.loop = asyncio.get_running_loop()
         self.turns = asyncio.Lock()  # calls that read or stop it take turns
         self._changed = asyncio.Event()
-        plan = line.judgement.verdict == "plain" and line.judgement.plan is not None
-        self.input = None if plan else ProcessInput()
-        self._folder = OpenFolder(os.dup(folder.descriptor), folder.path)
         self._task = self.loop.create_task(self._run(), name=f"toolcrib process {id}")
 
     @property
@@ -79,30 +127,21 @@ class BackgroundProcess:
 
     @property
     def _status(self) -> int | None:
-        return self.finished.outcome.code if self.finished is not None else None
+        return self.outcome.code if self.outcome is not None else None
 
     @property
     def timed_out(self) -> bool:
-        return self.finished is not None and self.finished.outcome.code is None
+        return self.outcome is not None and self.outcome.code is None
 
     async def _run(self) -> None:
-        stdin = self.input.for_process if self.input is not None else None
-        given = self.input.given if self.input is not None else None
-        line = replace(self.line, stdin=stdin, on_start=given)
         try:
-            self.finished = await run_command(line, self.sandbox, self._folder, self._arrived, self.output)
-        except SandboxError as refused:
-            self.problem = f"it could not be confined: {refused}"
+            self.outcome = await self.runs.run(self.output, self._arrived)
         except OSError as refused:
-            self.problem = f"it could not be started: {refused.strerror}"
+            self.problem = refused.strerror or str(refused)
         finally:
-            self.stopped = self.stopped or (
-                self.finished is None and not self.problem
-            )  # its loop may have ended
+            # its loop may have ended
+            self.stopped = self.stopped or (self.outcome is None and not self.problem)
             self._ended = time.monotonic()
-            os.close(self._folder.descriptor)
-            if self.input is not None:
-                self.input.close()
             self._changed.set()
 
     def _arrived(self, _: BoundedOutput) -> None:

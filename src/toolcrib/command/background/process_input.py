@@ -52,8 +52,12 @@ class ProcessInput:
             os.close(self.for_process)
             self.for_process = -1
 
-    def close(self) -> None:
+    async def end(self) -> None:
         """Ends the input of the process."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes both ends."""
         self.given()
         if self._ours >= 0:
             os.close(self._ours)

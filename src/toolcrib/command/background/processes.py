@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
-from toolcrib.command.background.process import BackgroundProcess
-from toolcrib.command.launch import CommandLine, OpenFolder
-from toolcrib.command.sandbox import Sandbox
+from toolcrib.command.background.process import BackgroundCommand, BackgroundProcess, RefusedToProcess
 from toolcrib.errors import ToolError
 from toolcrib.events import Event, ProcessEnded, ProcessStarted
 
@@ -50,18 +48,18 @@ class Processes:
 
     def start(
         self,
-        line: CommandLine,
-        sandbox: Sandbox,
-        folder: OpenFolder,
+        runs: BackgroundCommand,
         *,
         command: str,
         description: str,
+        programs: Sequence[str],
+        refused: RefusedToProcess | None = None,
     ) -> BackgroundProcess:
-        """Starts a command. Raises ToolError if too many are running."""
+        """Starts a command; the id is named after its first program. Raises ToolError if too many are running."""
         self.check_room()
         self._count += 1
-        id = f"{_name_of(line)}-{self._count}"
-        process = self._known[id] = BackgroundProcess(id, command, description, line, sandbox, folder)
+        id = f"{_name_of((*programs, *command.split()))}-{self._count}"
+        process = self._known[id] = BackgroundProcess(id, command, description, runs, refused)
         self._emit(ProcessStarted(id, command, description))
         process.when_ended(self._ended)
         self._forget_oldest()
@@ -116,15 +114,15 @@ def end_in_words(process: BackgroundProcess) -> str:
     if process.stopped:
         return "stopped"
     if process.timed_out:
-        return f"stopped after its timeout of {process.line.timeout:g} s"
+        return f"stopped after its timeout of {process.runs.timeout:g} s"
     if process.signal is not None:
         return f"signal {process.signal}"
     return f"exit code {process.exit_code}"
 
 
-def _name_of(line: CommandLine) -> str:
-    """The name of the program that a command runs first, for its id."""
-    for program in (*line.judgement.programs, *line.text.split()):
+def _name_of(words: Iterable[str]) -> str:
+    """The first of the words that can be the name of a program, for an id."""
+    for program in words:
         if (found := NAME.match(PurePath(program).name)) is not None:
             return found[0]
     return "command"

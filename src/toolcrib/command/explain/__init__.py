@@ -8,7 +8,12 @@ a person to allow that, and `result_text` writes the result for the model;
 from toolcrib.command.explain.escalation import MAX_PERMISSIONS, PermissionEscalation
 from toolcrib.command.explain.failure import explain_failure
 from toolcrib.command.explain.preview import preview_text
-from toolcrib.command.explain.process_text import ProcessReading, process_text, read_process
+from toolcrib.command.explain.process_text import (
+    ProcessReading,
+    RefusedInBackground,
+    process_text,
+    read_process,
+)
 from toolcrib.command.explain.reporter import Reporter
 from toolcrib.command.explain.result_text import result_text, sandbox_sentences
 
@@ -16,6 +21,7 @@ __all__ = [
     "MAX_PERMISSIONS",
     "PermissionEscalation",
     "ProcessReading",
+    "RefusedInBackground",
     "Reporter",
     "explain_failure",
     "preview_text",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolcrib.command.background.process import BackgroundProcess
 from toolcrib.command.background.processes import end_in_words
-from toolcrib.command.explain.failure import explain_failure
-from toolcrib.command.explain.result_text import sandbox_sentences
+from toolcrib.errors import ToolError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from toolcrib.command.sandbox import Denial
+    from toolcrib.context import Context
 
 MAX_READ = 30_000  # bytes of output in one reading
 
@@ -36,8 +43,8 @@ def read_process(process: BackgroundProcess, offset: int | None = None) -> Proce
     return ProcessReading(text, start, end, process.output.total, max(0, start - wanted))
 
 
-def process_text(process: BackgroundProcess, reading: ProcessReading, root: str) -> str:
-    """A reading as the model is shown it, with the state of the process. `root` is the workspace."""
+def process_text(process: BackgroundProcess, reading: ProcessReading) -> str:
+    """A reading as the model is shown it, with the state of the process."""
     notes: list[str] = []
     if reading.lost:
         notes.append(f"{reading.lost:,} bytes before it are no longer kept")
@@ -50,16 +57,50 @@ def process_text(process: BackgroundProcess, reading: ProcessReading, root: str)
         notes.append(f"bytes {reading.start} to {reading.end}")
     body = reading.text.rstrip("\n") or "(no new output)"
     said = [f"{body}\n\n[{'; '.join([_state(process), *notes])}]"]
-    if (finished := process.finished) is not None:
-        denial = explain_failure(finished, process.sandbox, process.line.judgement, process.command)
-        if sentences := sandbox_sentences(denial, tuple(finished.reverted), root):
-            said.append(f"[sandbox: {' '.join(sentences)}]")
+    if not process.running and process.refused is not None and (sentences := process.refused.sentences()):
+        said.append(f"[sandbox: {' '.join(sentences)}]")
     return "\n".join(said)
+
+
+class RefusedInBackground:
+    """What the sandbox refused to a background process, which a person is asked about once, when its end is read.
+
+    `explained` gives the denial and the sentences about it; `run_again` asks, and starts the command again.
+    """
+
+    def __init__(
+        self,
+        explained: Callable[[], tuple[Denial | None, list[str]]],
+        run_again: Callable[[Context[Any], Denial], Awaitable[BackgroundProcess | None]],
+    ) -> None:
+        self._explained = explained
+        self._run_again = run_again
+        self._asked = False
+        self._answer: list[str] = []
+
+    def sentences(self) -> list[str]:
+        return [*self._explained()[1], *self._answer]
+
+    async def run_again(self, ctx: Context[Any]) -> BackgroundProcess | None:
+        denial, _ = self._explained()
+        if denial is None or self._asked:
+            return None
+        self._asked = True
+        try:
+            again = await self._run_again(ctx, denial)
+        except ToolError as refused:
+            self._answer = [refused.message]
+            return None
+        if again is not None:
+            self._answer = [
+                f"The user allowed it: the command runs again from its start, as process {again.id}."
+            ]
+        return again
 
 
 def _state(process: BackgroundProcess) -> str:
     if process.running:
         return f"process {process.id} is running"
-    left = process.finished.outcome.left if process.finished is not None else 0
+    left = process.outcome.left if process.outcome is not None else 0
     what_it_left = f"; stopped what it left running ({left})" if left else ""
     return f"process {process.id} ended: {end_in_words(process)} after {process.seconds:.1f} s{what_it_left}"

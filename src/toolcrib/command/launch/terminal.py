@@ -20,10 +20,11 @@ def in_terminal(argv: Sequence[str]) -> list[str]:
     """The command behind the relay. Raises OSError where there is no Python interpreter that could run it."""
     if not python():
         raise OSError(errno.ENOSYS, "this program has no Python interpreter for a terminal")
-    return [python(), "-I", "-S", "-c", _source(), *argv]
+    return [python(), "-I", "-S", "-c", relay_source(), *argv]
 
 
 @cache
-def _source() -> str:
+def relay_source() -> str:
+    """The relay as text, for `python -c`."""
     # Handed over as text, because a sandbox may not show the file.
     return RELAY.read_text(encoding="utf-8")

@@ -41,10 +41,10 @@ def main() -> None:
     relay(terminal)
     _, status = os.waitpid(pid, 0)
     if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        if number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        ended_by = os.WTERMSIG(status)
+        if ended_by in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(ended_by, signal.SIG_DFL)
+        os.kill(os.getpid(), ended_by)
     os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)
 
 

@@ -91,17 +91,19 @@ class CommandBackend:
     def __repr__(self) -> str:
         return f"CommandBackend(root={self._root!r})"
 
-    async def run_command(self, command: str, stdin: bytes = b"", *, folder: str = ".") -> CommandOutput:
-        """Runs a command in a folder of the backend, to its end."""
-        place = self.place(folder)
-        where = posixpath.join(self._root, place.shown)
+    async def run_command(self, command: str, stdin: bytes = b"") -> CommandOutput:
+        """Runs a short script for `sh` to its end."""
 
         async def work() -> tuple[int, bytes, bytes]:
-            return await self._run(f"cd -- {quote(where)} || exit\n{command}", stdin)
+            return await self._run(command, stdin)
 
         return CommandOutput(*await self._loop.awaited(work()))
 
-    def command_runner(self) -> CommandBackend:
+    def folder_of_commands(self, path: str) -> str:
+        """A folder as scripts name it."""
+        return posixpath.join(self._root, self.place(path).shown)
+
+    def command_backend(self) -> CommandBackend:
         return self
 
     def script(self, script: str, stdin: bytes = b"") -> CommandOutput:

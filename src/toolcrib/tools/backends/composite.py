@@ -15,7 +15,6 @@ from toolcrib.tools.backends.protocol import (
     ABSENT,
     Backend,
     Change,
-    CommandRunner,
     Delete,
     DirectoryEntry,
     FileStatus,
@@ -209,8 +208,8 @@ class CompositeBackend:
         data = there if change.data is None else change.data
         return [(to, Write(to.inside, data, ABSENT)), (place, Delete(place.inside, version))]
 
-    def command_runner(self) -> CommandRunner | None:
-        return self.default.command_runner()
+    def command_backend(self) -> Backend | None:
+        return self.default.command_backend()
 
 
 @dataclass(slots=True)

@@ -231,7 +231,7 @@ class FlatBackend(ABC):
                     raise refusals.part_is_file(shown)
                 above = posixpath.dirname(above)
 
-    def command_runner(self) -> None:
+    def command_backend(self) -> None:
         return None
 
 

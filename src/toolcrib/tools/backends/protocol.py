@@ -144,11 +144,17 @@ class CommandOutput:
 
 @runtime_checkable
 class CommandRunner(Protocol):
-    """Runs shell commands where a backend's files are, for backends that are no folder of this machine."""
+    """A backend that is no folder of this machine, and runs commands where its files are."""
 
-    async def run_command(self, command: str, stdin: bytes = b"", *, folder: str = ".") -> CommandOutput:
-        """Runs a command for `sh` in a folder of the backend to its end. The caller's cancellation ends it."""
+    async def run_command(self, command: str, stdin: bytes = b"") -> CommandOutput:
+        """Runs a short script for `sh` to its end. The caller's cancellation ends it. Raises OSError."""
         ...
+
+    def folder_of_commands(self, path: str) -> str:
+        """A folder as scripts name it. Raises ToolError for a path outside."""
+        ...
+
+    def resource(self, path: str) -> str: ...
 
 
 class Backend(Protocol):
@@ -234,6 +240,6 @@ class Backend(Protocol):
 
     # Commands.
 
-    def command_runner(self) -> CommandRunner | None:
-        """Runs commands where the files are; None where the files are in a folder of this machine, or nothing runs."""
+    def command_backend(self) -> Backend | None:
+        """The backend where commands run: this one, or the default one of several. None where no command runs."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from toolcrib.question import Doubt
 from toolcrib.rules import read_rules
 from toolcrib.secrets import Environment
 from toolcrib.toolbox import Review, ReviewRequest
+from toolcrib.toolbox import reviewer as reviewing
 
 DONE: list[str] = []
 
@@ -169,7 +171,7 @@ async def test_a_yes_of_the_reviewer_is_for_one_call_and_in_the_log(tmp_path: Pa
     ] * 2
 
 
-@pytest.mark.promise("policy.md", "It is shown the question as a person would be shown it, secrets masked")
+@pytest.mark.promise("policy.md", "content from outside, secrets masked in all of it.")
 async def test_a_reviewer_sees_what_the_user_wrote_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "s3cret-value-123")
     seen: list[ReviewRequest] = []
@@ -180,10 +182,55 @@ async def test_a_reviewer_sees_what_the_user_wrote_and_no_secret(monkeypatch: py
 
     turns = [{"calls": [{"name": "save", "arguments": {"name": "s3cret-value-123"}}]}, {"text": "Done."}]
     box = Toolbox([save], reviewer=reviewer, secrets=Environment(["TOKEN"]))
-    outcome = await Agent(Scripted(turns), toolbox=box, completion_tool=False).run("Save the file")
+    outcome = await Agent(Scripted(turns), toolbox=box, completion_tool=False).run(
+        "Save s3cret-value-123 to a file"
+    )
     assert outcome.reason == "answered" and DONE == ["s3cret-value-123"]
-    assert seen[0].user_texts == ("Save the file",)
+    assert seen[0].user_texts == ("Save [secret TOKEN] to a file",)
     assert "s3cret-value-123" not in str(seen[0])
+
+
+@pytest.mark.promise("policy.md", "where a running tool asks about a step of its own")
+async def test_a_step_that_a_running_tool_asks_about_is_for_the_person() -> None:
+    asked: list[str] = []
+
+    @tool(effect=Effect.READ, secrets=())
+    async def clean(ctx: Context) -> str:
+        "Clean up."
+        await ctx.ask("delete the old files")
+        return "cleaned"
+
+    def approver(question: Question) -> bool:
+        asked.append(question.action)
+        return True
+
+    result = await Toolbox([clean], approver=approver, reviewer=allow).call("clean", {})
+    assert (result.text, asked) == ("cleaned", ["delete the old files"])
+    refused = await Toolbox([clean], reviewer=allow).call("clean", {})
+    assert refused.is_error and "nobody could be asked" in refused.text
+
+
+@pytest.mark.promise("policy.md", "30 seconds without an answer")
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_reviewer_that_is_too_slow_passes_the_question_on(
+    is_async: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reviewing.SECONDS == 30
+    monkeypatch.setattr(reviewing, "SECONDS", 0.02)
+    asked: list[Question] = []
+    done = threading.Event()
+
+    async def never(request: ReviewRequest) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    def late(request: ReviewRequest) -> bool:
+        return done.wait(10)
+
+    box = Toolbox([save], approver=asked.append, reviewer=never if is_async else late)
+    result = await box.call("save", {"name": "a"})
+    done.set()
+    assert result.is_error and len(asked) == 1 and DONE == []
 
 
 async def test_a_child_and_a_suspended_run_ask_the_reviewer_first() -> None:

@@ -11,7 +11,7 @@ from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.sink import EventSink
-from toolcrib.toolbox.operator_log import OperatorLog
+from toolcrib.toolbox.operator_log import Mask, OperatorLog
 from toolcrib.toolbox.policy import Approver
 from toolcrib.toolbox.threads import Workers
 
@@ -59,8 +59,8 @@ class Approving:
         self.clocks: dict[str, Clock] = {}  # of runs that have a time of their own
         self.reviewing: Reviewing | None = None
 
-    def use_reviewer(self, reviewer: Reviewer | None, runs: Runs) -> None:
-        """Let a reviewer look at the calls of these runs that would ask; None for no reviewer."""
+    def use_reviewer(self, reviewer: Reviewer | None, runs: Runs, mask: Mask) -> None:
+        """Let a reviewer look at the calls of these runs that would ask, secrets masked; None for no reviewer."""
         if reviewer is None:
             self.reviewing = None
             return
@@ -71,7 +71,7 @@ class Approving:
                 f"reviewer must be a function of a ReviewRequest, sync or async, got {reviewer!r}"
             )
         runs.reviewed = True
-        self.reviewing = Reviewing(reviewer, self.call, self._sink, runs, self._operator)
+        self.reviewing = Reviewing(reviewer, self.call, self._sink, runs, self._operator, mask)
 
     async def reviewed(
         self, pending: Pending, suspension: Suspension | None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolcrib.messages import Usage
     from toolcrib.prepared import Pending
     from toolcrib.sink import EventSink
-    from toolcrib.toolbox.operator_log import OperatorLog
+    from toolcrib.toolbox.operator_log import Mask, OperatorLog
     from toolcrib.toolbox.runs import Runs
     from toolcrib.toolbox.suspension import Suspension
 
@@ -38,7 +38,7 @@ class ReviewRequest:
 
     Attributes:
         question: The question that a person would be asked, with the arguments, without secrets.
-        user_texts: What the user of the run wrote; empty where that is not tracked.
+        user_texts: What the user of the run wrote, without secrets; empty where that is not tracked.
         taint: The tools that brought content from outside into the run. What such content says, the user did not say.
     """
 
@@ -69,16 +69,17 @@ Call: TypeAlias = Callable[[Callable[[Any], Any], Any, float | None], Awaitable[
 class Reviewing:
     """Asks the reviewer, and makes an answer of what it gives."""
 
-    __slots__ = ("_call", "_operator", "_runs", "_sink", "reviewer")
+    __slots__ = ("_call", "_mask", "_operator", "_runs", "_sink", "reviewer")
 
     def __init__(
-        self, reviewer: Reviewer, call: Call, sink: EventSink, runs: Runs, operator: OperatorLog
+        self, reviewer: Reviewer, call: Call, sink: EventSink, runs: Runs, operator: OperatorLog, mask: Mask
     ) -> None:
         self.reviewer = reviewer
         self._call = call
         self._sink = sink
         self._runs = runs
         self._operator = operator
+        self._mask = mask
 
     async def review(self, pending: Pending, suspension: Suspension | None) -> tuple[Pending, Answer | None]:
         """A yes, for a call that the reviewer allows; else the call, with the reviewer's reason in its question."""
@@ -88,13 +89,13 @@ class Reviewing:
         if suspension is not None and suspension.has_answer(question):
             return pending, None
         provenance = self._runs.provenance(question.key.run)
-        request = ReviewRequest(question, provenance.user_texts, provenance.taint)
+        request = ReviewRequest(question, tuple(map(self._mask, provenance.user_texts)), provenance.taint)
         started = time.perf_counter()
         review = await self._reviewed(request)
         if review is None:
             return pending, None
         seconds = time.perf_counter() - started
-        reason = on_one_line(review.reason, LONGEST_REASON)
+        reason = on_one_line(self._mask(review.reason), LONGEST_REASON)
         if review.usage is not None and (account := self._runs.account(question.key.run)) is not None:
             account.add(review.usage)
         if self._sink:

@@ -141,7 +141,12 @@ def test_what_cannot_be_done_is_said(home: Home) -> None:
         1,
         "toolcrib: there is no checkpoint of this folder yet\n",
     )
-    assert "there is no checkpoint of this folder yet" in home("undo", "--list").stderr
+    listed = home("undo", "--list")
+    assert (listed.returncode, listed.stderr) == (
+        0,
+        "there is no checkpoint of this folder yet: toolcrib run takes them\n",
+    )
+    assert home("undo", "--list", "--json").stdout == "[]\n"
     quiet = home.run("--no-checkpoints")
     assert "undo" not in quiet.stderr
     assert home("undo").returncode == 1

@@ -46,7 +46,7 @@ def restoration_lines(done: Restoration, checkpoints: Checkpoints, *, diffs: boo
 
 def checkpoints_to_go_to(known: list[Checkpoint]) -> Iterator[tuple[Checkpoint, int | None]]:
     """The checkpoints that something changed after, newest first, each with how many paths; None for the newest."""
-    for one, after in reversed(list(zip(known, [*known[1:], None], strict=True))):
+    for one, after in reversed(list(zip(known, [*known, None][1:], strict=True))):
         if after is None or after.changed:
             yield one, None if after is None else after.changed
 

@@ -18,8 +18,9 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import declared_names, our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item, with_extras
+from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Reasoning, Request, Response
 from toolcrib.spec import ToolSpec
 
@@ -94,7 +95,7 @@ class AnthropicMessagesCodec:
             body["container"] = container
         if stream:
             body["stream"] = True
-        body = with_extras(body, own_extras(request, self.provider))
+        body = merged(body, own_extras(request, self.provider))
         unmarked = None if writer.has_marks else turns
         return mark_messages(body, self.cache, unmarked)
 

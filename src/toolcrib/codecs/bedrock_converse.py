@@ -25,9 +25,9 @@ from toolcrib.codecs.wire_json import (
     json_object,
     own_extras,
     own_item,
-    with_extras,
 )
 from toolcrib.content import Json, Media, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Opaque, Reasoning, Request, Response
 from toolcrib.spec import ToolSpec
 
@@ -292,17 +292,10 @@ def _inference(request: Request) -> dict[str, Any]:
 
 
 def _with_own(body: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Merges a request's extras into the body. Extras win, but their tools, instructions and settings are added
-    to ours.
-    """
-    joined: dict[str, Any] = {}
-    if "inferenceConfig" in own:
-        joined["inferenceConfig"] = as_dict(body.get("inferenceConfig")) | as_dict(own["inferenceConfig"])
-    if "toolConfig" in own:
-        joined["toolConfig"] = with_extras(as_dict(body.get("toolConfig")), as_dict(own["toolConfig"]))
+    """A body with a request's extras, whose instructions are added to ours."""
     if "system" in own:
-        joined["system"] = [*as_list(body.get("system")), *as_list(own["system"])]
-    return {**body, **own, **joined}
+        own = {**own, "system": [*as_list(body.get("system")), *as_list(own["system"])]}
+    return merged(body, own)
 
 
 def _without_blank_end(turn: dict[str, Any]) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from toolcrib.codecs.wire_json import (
     json_object,
     own_extras,
     own_item,
-    with_extras,
 )
 from toolcrib.content import Image, Json, Media, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Reasoning, Request, Response
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
@@ -81,7 +81,7 @@ class CohereCodec:
             body["logprobs"] = True
         if stream:
             body["stream"] = True
-        return with_extras(body, own_extras(request, self.provider))
+        return merged(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""

@@ -26,6 +26,7 @@ from toolcrib.codecs.pairing import (
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_list, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Reasoning, Request, Response
 from toolcrib.schema import to_dialect
 from toolcrib.spec import ToolSpec
@@ -87,7 +88,7 @@ class GeminiCodec:
         body |= self._tools(request, names)
         if config := _generation_config(request):
             body["generationConfig"] = config
-        return merged(body, own_extras(request, self.provider))
+        return merged(body, own_extras(request, self.provider), joined_tools)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
@@ -256,23 +257,7 @@ class _Writer:
         return wire
 
 
-def merged(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
-    """Merges extras into a body, object by object; on a conflict the extras win, but their tools are added to
-    ours.
-    """
-    whole = dict(body)
-    for name, value in extras.items():
-        ours = body.get(name)
-        if name == "tools":
-            whole[name] = _joined_tools(as_list(ours), as_list(value))
-        elif isinstance(ours, dict) and isinstance(value, dict):
-            whole[name] = merged(ours, value)
-        else:
-            whole[name] = value
-    return whole
-
-
-def _joined_tools(ours: list[Any], theirs: list[Any]) -> list[Any]:
+def joined_tools(ours: list[Any], theirs: list[Any]) -> list[Any]:
     """One list of tools with all functions in a single entry: the API refuses several such entries."""
     functions: list[Any] = []
     rest: list[Any] = []

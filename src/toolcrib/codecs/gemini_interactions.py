@@ -14,13 +14,14 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.gemini import NO_OUTPUT, USUAL_TYPES, merged
+from toolcrib.codecs.gemini import NO_OUTPUT, USUAL_TYPES, joined_tools
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Opaque, Reasoning, Request, Response
 
 IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
@@ -31,12 +32,13 @@ KINDS: dict[type[Media], str] = {Image: "image", Audio: "audio", File: "document
 class GeminiInteractionsCodec:
     """The Interactions format; options are those of `GeminiCodec`.
 
-    Its extras are not those of generateContent, so its provider has a name of its own.
+        Its extras are not those of generateContent, so its provider has a name of its own.
 
-    >>> from toolcrib.messages import Message
-    >>> codec = GeminiInteractionsCodec()
-    >>> codec.request(Request([Message.user("Hi")]), model="gemini-3-pro", stream=False)["input"]
-    [{'type': 'user_input', 'content': [{'type': 'text', 'text': 'Hi'}]}]
+        >>> from toolcrib.merged_fields import merged
+    from toolcrib.messages import Message
+        >>> codec = GeminiInteractionsCodec()
+        >>> codec.request(Request([Message.user("Hi")]), model="gemini-3-pro", stream=False)["input"]
+        [{'type': 'user_input', 'content': [{'type': 'text', 'text': 'Hi'}]}]
     """
 
     name = "gemini_interactions"
@@ -81,7 +83,7 @@ class GeminiInteractionsCodec:
             body["generation_config"] = config
         if stream:
             body["stream"] = True
-        return merged(body, own_extras(request, self.provider))
+        return merged(body, own_extras(request, self.provider), joined_tools)
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""

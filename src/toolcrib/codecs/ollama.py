@@ -14,8 +14,9 @@ from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.ollama_answer import OllamaDecoder, read_error, read_response
 from toolcrib.codecs.pairing import EMPTY_TURN, MISSING_IDS, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import arguments_object, as_dict, own_extras, with_extras
+from toolcrib.codecs.wire_json import arguments_object, as_dict, own_extras
 from toolcrib.content import Image, Json, Media, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Reasoning, Request, Response
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
@@ -55,13 +56,13 @@ class OllamaCodec:
         }
         if tools := self._tools(request, names):
             body["tools"] = tools
-        if options := _options(request) | as_dict(own.get("options")):
-            own = {**own, "options": options}
+        if options := _options(request):
+            body["options"] = options
         if request.logprobs or request.top_logprobs is not None:
             body["logprobs"] = True
             if request.top_logprobs is not None:
                 body["top_logprobs"] = request.top_logprobs
-        return with_extras(body, own) | {"stream": stream}  # it streams where it is not told not to
+        return merged(body, own) | {"stream": stream}  # it streams where it is not told not to
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""

@@ -24,9 +24,9 @@ from toolcrib.codecs.wire_json import (
     is_json_object,
     own_extras,
     own_item,
-    with_extras,
 )
 from toolcrib.content import Audio, File, Image, Json, Media, Text
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Reasoning, Request, Response
 from toolcrib.spec import ToolSpec
 
@@ -95,7 +95,7 @@ class OpenAIChatCodec:
             body["stream"] = True
             if self.server.stream_usage:
                 body["stream_options"] = {"include_usage": True}
-        return with_extras(body, own_extras(request, self.provider))
+        return merged(body, own_extras(request, self.provider))
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""

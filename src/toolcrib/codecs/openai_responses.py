@@ -25,7 +25,8 @@ from toolcrib.codecs.openai_responses_stream import ResponsesDecoder
 from toolcrib.codecs.pairing import CONTINUES, IdRule, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
-from toolcrib.codecs.wire_json import as_list, own_extras, with_extras
+from toolcrib.codecs.wire_json import as_list, own_extras
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Request, Response
 from toolcrib.spec import ToolSpec
 
@@ -102,7 +103,7 @@ class OpenAIResponsesCodec:
             body["top_logprobs"] = request.top_logprobs
         if stream:
             body["stream"] = True
-        body = with_extras(body, own)
+        body = merged(body, own)
         asked = as_list(own.get("include"))
         if missing := [name for name in self._included(request, own, model) if name not in asked]:
             body["include"] = [*asked, *missing]

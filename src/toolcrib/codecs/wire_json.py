@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.json_text.lenient_grammar import written_number
@@ -156,20 +155,3 @@ def own_item(part: Any, provider: str) -> dict[str, Any] | None:
     """The item of an `Opaque` part of this provider; None for any other part, and for what is no object."""
     mine = isinstance(part, Opaque) and part.provider == provider
     return as_dict(part.data) or None if mine else None
-
-
-def with_extras(body: dict[str, Any], extras: dict[str, Any]) -> dict[str, Any]:
-    """Merges a request's extras into the body. Extras win, but their tools are added to ours."""
-    tools = [*as_list(body.get("tools")), *as_list(extras.get("tools"))]
-    return {**body, **extras, "tools": tools} if tools else {**body, **extras}
-
-
-def joined_extras(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both extras of one request, object by object; where both have a value, the second counts. Tools are added up."""
-    tools = [*as_list(first.get("tools")), *as_list(second.get("tools"))]
-    joined = dict(first)
-    for name, value in second.items():
-        ours = first.get(name)
-        both = isinstance(ours, dict) and isinstance(value, dict)
-        joined[name] = joined_extras(ours, value) if both and isinstance(ours, dict) else value
-    return {**joined, "tools": tools} if tools else joined

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.guided.checking import check
 from toolcrib.guided.reading import AnswerValue, Sent, read_answer
+from toolcrib.merged_fields import merged
 
 if TYPE_CHECKING:
     from toolcrib.errors import FieldError
@@ -62,7 +63,7 @@ class Lowered:
 
     def into(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A request's body with the fields in it, object by object; tools are added to those of the body."""
-        return _joined(body, self.fields)
+        return merged(body, self.fields)
 
     def parse(self, answer: str | Message | Response) -> AnswerValue:
         """The value that a whole answer says: repaired where there is one reading, unwrapped, optional nulls left out.
@@ -82,16 +83,3 @@ class Lowered:
         """The next lower rung, after the server has refused this one with `reason`; None below the last."""
         said = f"{self.rung}: {reason or 'refused by the server'}"
         return self.below(self.rung, (*self.blockers, said))
-
-
-def _joined(body: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    whole = dict(body)
-    for name, value in fields.items():
-        ours = whole.get(name)
-        if isinstance(ours, Mapping) and isinstance(value, Mapping):
-            whole[name] = _joined(ours, value)
-        elif name == "tools" and isinstance(ours, list):
-            whole[name] = [*ours, *value]
-        else:
-            whole[name] = value
-    return whole

@@ -15,9 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 from toolcrib.codecs.codec import Codec, ModelError
-from toolcrib.codecs.gemini import GeminiCodec, merged
+from toolcrib.codecs.gemini import GeminiCodec, joined_tools
 from toolcrib.codecs.gemini_interactions import GeminiInteractionsCodec
 from toolcrib.codecs.wire_json import encodable, wire_value
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Request, Response
 from toolcrib.models.error_answers import SHORTEST_KEY
 from toolcrib.models.http import HttpTransport
@@ -148,7 +149,7 @@ class Gemini(HttpTransport):
 
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
         body = super()._request(request, stream=stream)
-        body.update(merged(body, self._more))
+        body.update(merged(body, self._more, joined_tools))
         return body
 
     def _whole(self, data: bytes, request: Request) -> Response:

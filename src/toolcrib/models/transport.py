@@ -23,9 +23,10 @@ from toolcrib.codecs.left_out import left_out
 from toolcrib.codecs.pairing import CONTINUES
 from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
-from toolcrib.codecs.wire_json import encodable, joined_extras, own_extras, wire_value
+from toolcrib.codecs.wire_json import encodable, own_extras, wire_value
 from toolcrib.conversation_cache import cache_of
 from toolcrib.mending import mend, told
+from toolcrib.merged_fields import merged
 from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.answer_body import (
     ErrorResponse,
@@ -432,7 +433,7 @@ class Transport:
         and adapts the rest.
         """
         provider = self.codec.provider
-        extras = joined_extras(own_extras(request, provider), self._body)
+        extras = merged(own_extras(request, provider), self._body)
         self._tell(request, continues=any(extras.get(name) for name in CONTINUES))
         whole = replace(request, extras={**request.extras, provider: extras})
         return dict(encodable(self.codec.request(whole, model=self.model, stream=stream)))

@@ -27,8 +27,7 @@ PARTED = bytes.maketrans(b":E", b",e")
 OTHERS = bytes(byte for byte in range(256) if chr(byte) not in "0123456789.eE-,:")
 # The same with one digit for all and for points, to see at once whether there is a long number at all, and where.
 ALIKE = bytes.maketrans(b"123456789.E", b"0000000000e")
-SAFE = 15  # digits that a float holds
-LONG = b"0" * (SAFE + 1)
+LONG = b"0" * 16  # a float holds 15 digits
 NONE: Final[list[bytes]] = []
 
 
@@ -112,7 +111,7 @@ class TypedParams:
             tiny = b"e-" in alike  # 1e-400 is read as 0
             if LONG in alike:
                 found = _long_numbers(written, alike)
-                long = [number for number in found if not number.lstrip(b"-").isdigit()]
+                long = [number for number in found if not number.isdigit()]
                 integers = len(long) < len(found)
         elif isinstance(text, str):
             colons = text.count(":")
@@ -159,15 +158,16 @@ class TypedParams:
 
 
 def _long_numbers(written: bytes, alike: bytes) -> list[bytes]:
-    """What looks like a number of more digits than a float holds; `alike` is the text as `ALIKE` makes it."""
+    """What looks like a number of more digits than a float may hold, without its sign.
+
+    `alike` is the text as `ALIKE` makes it.
+    """
     parted = written.translate(PARTED, OTHERS) + b","
     found: list[bytes] = []
-    at = -len(LONG)
-    for before in alike.split(LONG)[:-1]:
+    at = 0
+    for before in alike.split(LONG)[:-1]:  # each ends where digits begin
         at += len(before) + len(LONG)
-        number = parted[parted.rfind(b",", 0, at) + 1 : parted.find(b",", at)]
-        if len(number) - number.count(b".") > SAFE:
-            found.append(number)
+        found.append(parted[at - len(LONG) : parted.find(b",", at)])
     return found
 
 

@@ -6,14 +6,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from pydantic import BaseModel
 
 from tests.cases import each
 from toolcrib import Agent, Answer, Context, Effect, Tool, Toolbox, ToolCall, ToolFactory, Verdict, tool
 from toolcrib.agent import Outcome, Reason
+from toolcrib.audit import AuditLog
 from toolcrib.messages import Message, Request, Response, Text
 from toolcrib.question import Lasting, Preview
 from toolcrib.toolbox import Review
@@ -157,6 +160,70 @@ class Keeper:
         return "a-secret-value"
 
 
+class Spans(SpanProcessor):
+    """Receives the spans of an application."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        self.behaviour("span begins")
+
+    def on_end(self, span: Any) -> None:
+        self.behaviour("span ends")
+
+
+class Meter:
+    """A meter of somebody's own."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+
+    def create_histogram(self, name: str, unit: str, **options: Any) -> Meter:
+        return self
+
+    def record(self, value: float, attributes: Any) -> None:
+        self.behaviour("measure")
+
+
+class Log(AuditLog):
+    """An audit log of somebody's own."""
+
+    behaviour: Behaviour
+
+    async def decided(self, *args: Any) -> str:
+        await self.behaviour.later("audit before")
+        return ""
+
+    def ended(self, *args: Any) -> None:
+        self.behaviour("audit after")
+
+
+def watching(behaviour: Behaviour) -> dict[str, Any]:
+    """What measures and notes a call, and is not asked about it."""
+
+    def clock(place: str) -> Callable[[], float]:
+        def told() -> float:
+            behaviour(place)
+            return 0.0
+
+        return told
+
+    place, given = behaviour.place, {}
+    if place.startswith("span"):
+        provider = TracerProvider()
+        provider.add_span_processor(Spans(behaviour))
+        given["tracer"] = provider.get_tracer("theirs")
+    elif place == "measure":
+        given["meter"] = Meter(behaviour)
+    elif place in ("clock", "timer"):
+        given[place] = clock(place)
+    elif place.startswith("audit"):
+        given["audit"] = Log(Path("never-written"), key=b"k" * 32)
+        given["audit"].behaviour = behaviour
+    return given
+
+
 def agent_with(behaviour: Behaviour) -> Agent[Any]:
     class Params(BaseModel):
         text: str
@@ -228,6 +295,7 @@ def agent_with(behaviour: Behaviour) -> Agent[Any]:
         limits=keeper,
         approvals=keeper,
         secrets=keeper,
+        **watching(behaviour),
     )
     if behaviour.place == "listener":
         behaviour.listening = box.subscribe(lambda event: behaviour("listener"))
@@ -257,8 +325,10 @@ PLACES = [
     "model", "instructions", "toolset names", "toolset get", "toolset exit", "factory", "constructor", "description",
     "precheck", "preview", "on_partial", "reviewer", "approver", "middleware", "execute", "aclose", "listener",
     "limiter take", "limiter forget", "approvals read", "approvals write", "secrets names", "secrets get",
+    "span begins", "span ends", "measure", "clock", "timer", "audit before", "audit after",
 ]  # fmt: skip
 CAN_WAIT = [*PLACES[:4], "factory", "description", "reviewer", "approver", "middleware", "execute", "aclose"]
+CAN_WAIT += ["audit before"]
 ENDS_A_RUN = {
     "model": Reason.MODEL_ERROR,
     "instructions": Reason.FAILED,
@@ -292,7 +362,7 @@ async def test_whatever_is_raised_anywhere_ends_no_run_without_its_true_outcome(
         assert run.outcome.finished, run.outcome
         assert isinstance(ended, Outcome)
     assert not isinstance(ended, asyncio.CancelledError | SystemExit | GeneratorExit)
-    if place.startswith(("approvals", "secrets")):
+    if place.startswith(("approvals", "secrets", "span", "measure", "clock", "timer", "audit after")):
         assert "acted" in behaviour.did, "a person said yes"
     assert_true(behaviour, run.messages)
 

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from opentelemetry.trace import SpanKind, use_span
-
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.call import ToolCall
@@ -35,7 +33,7 @@ from toolcrib.models.model import Model, ModelError
 from toolcrib.models.providers import AZURE_HOSTS
 from toolcrib.toolbox import telemetry_names as names
 from toolcrib.toolbox.operator_log import Mask, unmasked
-from toolcrib.toolbox.telemetry import Telemetry, failed
+from toolcrib.toolbox.telemetry import Span, Telemetry
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["run_span", "traced_model"]
 
 FAILED = (Reason.MODEL_ERROR, Reason.FAILED, Reason.CANCELLED)
-QUIET = {"record_exception": False, "set_status_on_exception": False}  # an exception's text may hold anything
 
 
 @contextmanager
@@ -56,25 +53,22 @@ def run_span(
     if settings.name:
         measured[names.AGENT_NAME] = settings.name
     started = clock()
-    opened = telemetry.tracer.start_as_current_span(
-        f"{names.INVOKE_AGENT} {settings.name}".strip(),
-        kind=SpanKind.INTERNAL,
-        attributes={**measured, names.RUN: run},
-        **QUIET,
-    )
-    with opened as span:
-        try:
-            yield
-        finally:
-            reason = Reason.FAILED
-            if (outcome := ended()) is not None:
-                reason = outcome.reason
-                span.set_attributes({names.RUN_TURNS: outcome.turns, **_used(outcome.usage)})
-            span.set_attribute(names.RUN_REASON, reason.value)
-            if reason in FAILED:
-                failed(span, reason.value)
-                measured[names.ERROR] = reason.value
-            telemetry.duration(clock() - started, measured)
+    name = f"{names.INVOKE_AGENT} {settings.name}".strip()
+    span = Span(telemetry, name, {**measured, names.RUN: run}, "INTERNAL")
+    span.attach()
+    try:
+        yield
+    finally:
+        reason = Reason.FAILED
+        if (outcome := ended()) is not None:
+            reason = outcome.reason
+            span.set({names.RUN_TURNS: outcome.turns, **_used(outcome.usage)})
+        span.set({names.RUN_REASON: reason.value})
+        if reason in FAILED:
+            span.fail(reason.value)
+            measured[names.ERROR] = reason.value
+        telemetry.duration(clock() - started, measured)
+        span.end()
 
 
 def traced_model(model: Model, box: Toolbox[Any]) -> Model:
@@ -97,8 +91,11 @@ class TracedModel:
         answer = aiter(self._model.stream(request))
         try:
             while True:
-                with use_span(span.span, **QUIET):
+                span.span.attach()
+                try:
                     item = await anext(answer, None)
+                finally:
+                    span.span.detach()
                 if item is None:
                     return
                 span.saw(item)
@@ -145,8 +142,8 @@ class _RequestSpan:
         attributes |= {name: value for name, value in asked.items() if value is not None}
         if telemetry.record_content:
             attributes[names.INPUT_MESSAGES] = _content(request.messages, mask)
-        self.span = telemetry.tracer.start_span(
-            f"{names.CHAT} {self._measured[names.REQUEST_MODEL]}", kind=SpanKind.CLIENT, attributes=attributes
+        self.span = Span(
+            telemetry, f"{names.CHAT} {self._measured[names.REQUEST_MODEL]}", attributes, "CLIENT"
         )
 
     def saw(self, item: Chunk | Response) -> None:
@@ -155,7 +152,7 @@ class _RequestSpan:
             self._retries += 1
             self._sent, self._first = self._clock() + item.delay, None
             noted = {names.RETRY_ATTEMPT: item.attempt - 1, names.RETRY_DELAY: item.delay}
-            self.span.add_event(names.RETRY_EVENT, noted)
+            self.span.note(names.RETRY_EVENT, noted)
         elif isinstance(item, Response):
             self._response = item
         elif self._first is None and isinstance(item, TextChunk | ReasoningChunk | CallChunk):
@@ -168,20 +165,20 @@ class _RequestSpan:
         self._ended = True
         measured, response, telemetry = self._measured, self._response, self._telemetry
         if self._retries:
-            self.span.set_attribute(names.REQUEST_RETRIES, self._retries)
+            self.span.set({names.REQUEST_RETRIES: self._retries})
         if self._first is not None:
-            self.span.set_attribute(names.FIRST_CHUNK, self._first)
+            self.span.set({names.FIRST_CHUNK: self._first})
         if response is not None:
             reason = response.raw_stop_reason or response.stop_reason
-            self.span.set_attributes({names.FINISH_REASONS: [reason], **_used(response.usage)})
+            self.span.set({names.FINISH_REASONS: [reason], **_used(response.usage)})
             if response.model:
-                self.span.set_attribute(names.RESPONSE_MODEL, response.model)
+                self.span.set({names.RESPONSE_MODEL: response.model})
                 measured[names.RESPONSE_MODEL] = response.model
             if telemetry.record_content:
-                self.span.set_attribute(names.OUTPUT_MESSAGES, _content([response.message], self._mask))
+                self.span.set({names.OUTPUT_MESSAGES: _content([response.message], self._mask)})
         else:
             measured[names.ERROR] = error or "incomplete"
-            failed(self.span, measured[names.ERROR])
+            self.span.fail(measured[names.ERROR])
         self.span.end()
         telemetry.duration(self._clock() - self._started, measured)
         if self._first is not None:

@@ -27,9 +27,12 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
         if limiter is not None and (why := limiter.take(run, name)):
             return model_messages.rate_limited(name, why)
         if audit is not None:
+            from toolcrib.toolbox.foreign import ForeignCall  # it needs asyncio
+
             problem = None
             try:
-                problem = await audit.decided(prepared, prepared.tool.definition, mask)
+                grace = prepared.tool.entry.grace
+                problem = await ForeignCall(audit.decided(prepared, prepared.tool.definition, mask), None, grace)
             finally:
                 if problem != "" and limiter is not None:
                     limiter.give_back(run, name)

@@ -27,6 +27,7 @@ from toolcrib.toolbox.admission import admission_step, limiter_of
 from toolcrib.toolbox.approvals import Approvals, ApprovalStorage
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.ask import Questions
+from toolcrib.toolbox.clocks import with_fallback
 from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.dry_run import DryRuns
@@ -158,6 +159,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self._count = itertools.count()
         self._questions_once: QuestionsOnce | None = None
         self.registry = Registry(override=override, grace=grace)
+        clock, timer = with_fallback(clock, time.time), with_fallback(timer, time.perf_counter)
         self.sink = EventSink(clock)
         self.masking = masking_of(secrets, self.sink) if secrets is not None else None
         self._mask: Mask = self.masking.mask if self.masking is not None else unmasked
@@ -215,8 +217,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             preparation, questions, decider, self._report, self._runs, self._runaway, operator, make_executor,
             steps=self._steps.around_execute,
             own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
-            telemetry=self.telemetry.step(mask),
-            traced_always=self.telemetry.given,
+            telemetry=self.telemetry,
             timeout=self._timeout,
             grace=self._grace,
             timer=self._timer,

@@ -45,7 +45,7 @@ from toolcrib.toolbox.provenance import record_call
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.runs import Runs
-from toolcrib.toolbox.telemetry import SDK
+from toolcrib.toolbox.telemetry import SDK, Telemetry
 
 if TYPE_CHECKING:
     from toolcrib.middleware import ExecuteStep
@@ -71,8 +71,7 @@ class CallPath:
     make_executor: Callable[[], Executor]  # the second phase needs asyncio: loaded for the first call
     steps: tuple[ExecuteStep, ...]
     own_steps: tuple[ExecuteStep, ...]
-    telemetry: ExecuteStep
-    traced_always: bool
+    telemetry: Telemetry
     timeout: float
     grace: float
     timer: Callable[[], float]
@@ -80,7 +79,7 @@ class CallPath:
     plain: bool = field(init=False)  # whether no step stands around calls of every tool
 
     def __post_init__(self) -> None:
-        self.plain = not (self.steps or self.own_steps or self.traced_always)
+        self.plain = not (self.steps or self.own_steps)
 
     async def call(
         self,
@@ -229,11 +228,15 @@ class CallPath:
             executor = self.executor = self.make_executor()
         tool = ready.tool
         work: Execution | ExecutionThroughSteps
-        if self.plain and tool.entry.steps is None and SDK not in sys.modules:
+        if self.plain and tool.entry.steps is None:
             work = executor.start(ready, deps, timeout or tool.definition.facts.timeout or self.timeout)
+            if SDK in sys.modules or self.telemetry.given:
+                result = await self.telemetry.traced(ready, work, self.report.mask)
+            else:
+                result = await work
         else:
             work = self._through_steps(executor, ready, deps, timeout)
-        result = await work
+            result = await work
         to_raise, ready = work.to_raise, work.ready
         waits = False
         if self.runs.suspensions:
@@ -268,9 +271,10 @@ class CallPath:
         from toolcrib.toolbox.large_results import shown_result
         from toolcrib.toolbox.through_steps import ExecutionThroughSteps
 
-        traced = self.traced_always or SDK in sys.modules
         shown = partial(shown_result, executor.large_results, executor.shown_to_model)
-        own = (self.telemetry, *self.own_steps) if traced else self.own_steps
+        own = self.own_steps
+        if self.telemetry.on:
+            own = (self.telemetry.step(self.report.mask), *own)
 
         def execution_of(ready: Ready) -> Execution:
             seconds = timeout or ready.tool.definition.facts.timeout or self.timeout

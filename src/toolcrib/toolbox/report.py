@@ -90,7 +90,7 @@ class Report:
         assert self.audit is not None
         try:
             note(self.audit)
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as problem:
             self.operator.problem("the audit log failed", traceback_text(problem))
@@ -99,7 +99,7 @@ class Report:
         """Hand a result to the recorder. If the recorder fails, the operator is told."""
         try:
             record(key, result)
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as problem:
             self.operator.problem(f"the result of call {key} could not be recorded", traceback_text(problem))

@@ -2,23 +2,30 @@
 
 Nothing is imported until the application itself has set OpenTelemetry up, or hands a tracer or a meter in.
 Arguments and results are recorded only when the toolbox was told to (`record_content=True`).
+What a tracer or a meter raises is logged once, and changes nothing else.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+from toolcrib.errors import ErrorCode
 from toolcrib.toolbox import telemetry_names as names
 from toolcrib.toolbox.operator_log import Mask
 
 if TYPE_CHECKING:
-    from toolcrib.middleware import ExecuteStep, NextExecute
+    from toolcrib.compiling.definition import Definition
+    from toolcrib.middleware import ExecuteStep
     from toolcrib.prepared import Ready
     from toolcrib.result import ToolResult
 
-__all__ = ["SDK", "Telemetry", "retried"]
+__all__ = ["SDK", "CallSpan", "Span", "Telemetry", "retried"]
 
 SDK = "opentelemetry.sdk"  # once the application has loaded it, somebody traces or measures
 
@@ -33,6 +40,8 @@ class Telemetry:
         self._meter = meter
         self._own: tuple[Any, Any] | None = None  # the application's provider, and its tracer for us
         self._histograms: dict[str, Any] = {}
+        self._of_tools: WeakKeyDictionary[Definition, dict[str, Any]] = WeakKeyDictionary()
+        self._complained = False
 
     @property
     def on(self) -> bool:
@@ -44,9 +53,7 @@ class Telemetry:
         """What makes spans."""
         if self._tracer is not None:
             return self._tracer
-        from opentelemetry.trace import get_tracer_provider
-
-        provider = get_tracer_provider()
+        provider = _api().get_tracer_provider()
         known = self._own
         if known is None or known[0] is not provider:  # an application may set another one at any time
             known = self._own = provider, provider.get_tracer(names.LIBRARY)
@@ -54,16 +61,38 @@ class Telemetry:
 
     def duration(self, seconds: float, attributes: dict[str, Any]) -> None:
         """Measure how long an operation took."""
-        self._histogram(names.DURATION_METRIC, "s", names.DURATION_BUCKETS).record(seconds, attributes)
+        self.unharmed(self._record, names.DURATION_METRIC, "s", names.DURATION_BUCKETS, seconds, attributes)
 
     def first_chunk(self, seconds: float, attributes: dict[str, Any]) -> None:
         """Measure how long the first piece of an answer took."""
-        self._histogram(names.FIRST_CHUNK_METRIC, "s", names.FIRST_CHUNK_BUCKETS).record(seconds, attributes)
+        buckets = names.FIRST_CHUNK_BUCKETS
+        self.unharmed(self._record, names.FIRST_CHUNK_METRIC, "s", buckets, seconds, attributes)
 
     def tokens(self, kind: str, count: int, attributes: dict[str, Any]) -> None:
         """Measure the tokens of a request, of one kind."""
-        histogram = self._histogram(names.TOKENS_METRIC, "{token}", names.TOKEN_BUCKETS)
-        histogram.record(count, {**attributes, names.TOKEN_TYPE: kind})
+        told = {**attributes, names.TOKEN_TYPE: kind}
+        self.unharmed(self._record, names.TOKENS_METRIC, "{token}", names.TOKEN_BUCKETS, count, told)
+
+    def unharmed(self, work: Callable[..., Any], *args: Any) -> Any:
+        """What a tracer or a meter gives; None where it raises, which is logged the first time."""
+        try:
+            return work(*args)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            if not self._complained:
+                import logging
+
+                logging.getLogger("toolcrib").exception(
+                    "a tracer or a meter raised; no call is changed by it"
+                )
+            self._complained = True
+            return None
+
+    def _record(
+        self, name: str, unit: str, buckets: tuple[float, ...], value: float, attributes: dict[str, Any]
+    ) -> None:
+        self._histogram(name, unit, buckets).record(value, attributes)
 
     def _histogram(self, name: str, unit: str, buckets: tuple[float, ...]) -> Any:
         made = self._histograms.get(name)
@@ -75,62 +104,144 @@ class Telemetry:
             self._histograms[name] = made
         return made
 
+    def begin(self, ready: Ready, mask: Mask) -> CallSpan:
+        """Open a span `execute_tool NAME`, which is current until it ends."""
+        definition = ready.tool.definition
+        of_tool = self._of_tools.get(definition)
+        if of_tool is None:
+            of_tool = self._of_tools[definition] = _of_tool(definition, ready.call.name)
+        attributes = {
+            **of_tool,
+            names.TOOL_EFFECT: ready.effect.label,
+            names.CALL_KEY: str(ready.key),
+            names.CALL_REPAIRS: len(ready.edits),
+        }
+        if ready.call.id:
+            attributes[names.TOOL_CALL_ID] = ready.call.id
+        if self.record_content:
+            given = json.dumps(mask(ready.arguments), ensure_ascii=False, default=str)
+            attributes[names.TOOL_ARGUMENTS] = given
+        return CallSpan(self, ready.call.name, attributes)
+
+    async def traced(self, ready: Ready, work: Awaitable[ToolResult], mask: Mask) -> ToolResult:
+        """The result of a call that runs in a span."""
+        span, result = self.begin(ready, mask), None
+        try:
+            result = await work
+            return result
+        finally:
+            span.ended(result)
+
     def step(self, mask: Mask) -> ExecuteStep:
-        """A step around execution that opens a span `execute_tool NAME`, which is current while the call runs."""
-
-        async def step(prepared: Ready, next: NextExecute) -> ToolResult:
-            import asyncio
-
-            from opentelemetry.trace import SpanKind
-
-            clock = asyncio.get_running_loop().time
-            started, error = clock(), "cancelled"
-            opened = self.tracer.start_as_current_span(
-                f"{names.EXECUTE_TOOL} {prepared.call.name}",
-                kind=SpanKind.INTERNAL,
-                attributes=_attributes(prepared, self.record_content, mask),
-                record_exception=False,
-            )
-            try:
-                with opened as span:
-                    result = await next(prepared)
-                    error = ""
-                    if result.is_error:
-                        error = result.code.value if result.code is not None else "tool_error"
-                        failed(span, error)
-                    if self.record_content:
-                        span.set_attribute(names.TOOL_RESULT, result.text)
-                    return result
-            finally:
-                measured = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL_NAME: prepared.call.name}
-                self.duration(clock() - started, {**measured, **({names.ERROR: error} if error else {})})
-
-        return step
+        """The span of a call as a step around execution."""
+        return lambda prepared, next: self.traced(prepared, next(prepared), mask)
 
 
-def failed(span: Any, error: str) -> None:
-    """Mark a span as failed, with a word of ours for the kind of failure."""
-    from opentelemetry.trace import Status, StatusCode
+class Span:
+    """A span, which is current while it is attached."""
 
-    span.set_attribute(names.ERROR, error)
-    span.set_status(Status(StatusCode.ERROR, error))
+    __slots__ = ("_telemetry", "_token", "span")
+
+    def __init__(self, telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str) -> None:
+        self._telemetry = telemetry
+        self._token: Any = None
+        self.span = telemetry.unharmed(_start, telemetry, name, attributes, kind)
+
+    def attach(self) -> None:
+        """Make the span current, until it ends or is detached."""
+        if self.span is not None:
+            api = _api()
+            self._token = api.attach(api.set_span_in_context(self.span))
+
+    def detach(self) -> None:
+        """Make the span current again that was before."""
+        if self._token is not None:
+            _api().detach(self._token)
+            self._token = None
+
+    def set(self, attributes: dict[str, Any]) -> None:
+        """Add attributes."""
+        if self.span is not None:
+            self._telemetry.unharmed(self.span.set_attributes, attributes)
+
+    def note(self, event: str, attributes: dict[str, Any]) -> None:
+        """Add an event."""
+        if self.span is not None:
+            self._telemetry.unharmed(self.span.add_event, event, attributes)
+
+    def fail(self, error: str) -> None:
+        """Mark the span as failed, with a word of ours for the kind of failure."""
+        if self.span is not None:
+            from opentelemetry.trace import Status, StatusCode
+
+            self.set({names.ERROR: error})
+            self._telemetry.unharmed(self.span.set_status, Status(StatusCode.ERROR, error))
+
+    def end(self) -> None:
+        """End the span."""
+        self.detach()
+        if self.span is not None:
+            self._telemetry.unharmed(self.span.end)
 
 
-def _attributes(ready: Ready, with_content: bool, mask: Mask) -> dict[str, Any]:
-    definition = ready.tool.definition
+class CallSpan(Span):
+    """The span of one call, and its duration."""
+
+    __slots__ = ("_clock", "_name", "_started")
+
+    def __init__(self, telemetry: Telemetry, name: str, attributes: dict[str, Any]) -> None:
+        import asyncio
+
+        super().__init__(telemetry, f"{names.EXECUTE_TOOL} {name}", attributes, "INTERNAL")
+        self.attach()
+        self._name = name
+        self._clock = asyncio.get_running_loop().time
+        self._started = self._clock()
+
+    def ended(self, result: ToolResult | None) -> None:
+        """End it with the result of the call; None if the call was cancelled."""
+        telemetry = self._telemetry
+        measured = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL_NAME: self._name}
+        if result is None or result.is_error:
+            code = result.code if result is not None else ErrorCode.CANCELLED
+            measured[names.ERROR] = error = code.value if code is not None else "tool_error"
+            self.fail(error)
+        if result is not None and telemetry.record_content:
+            self.set({names.TOOL_RESULT: result.text})
+        self.end()
+        telemetry.duration(self._clock() - self._started, measured)
+
+
+def _start(telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str) -> Any:
+    return telemetry.tracer.start_span(name, kind=_api().kinds[kind], attributes=attributes)
+
+
+@functools.cache
+def _api() -> Any:
+    """What a span needs of OpenTelemetry, imported once."""
+    from opentelemetry.context import attach, detach
+    from opentelemetry.trace import SpanKind, get_tracer_provider, set_span_in_context
+
+    return SimpleNamespace(
+        attach=attach,
+        detach=detach,
+        set_span_in_context=set_span_in_context,
+        get_tracer_provider=get_tracer_provider,
+        kinds={kind.name: kind for kind in SpanKind},
+    )
+
+
+def _of_tool(definition: Definition, name: str) -> dict[str, Any]:
+    """The attributes that all calls of a tool have."""
     facts = definition.facts
     attributes: dict[str, Any] = {
         names.OPERATION: names.EXECUTE_TOOL,
-        names.TOOL_NAME: ready.call.name,
+        names.TOOL_NAME: name,
         names.TOOL_TYPE: "function",
-        names.TOOL_EFFECT: ready.effect.label,
         names.TOOL_IDEMPOTENT: facts.idempotent,
         names.TOOL_OPEN_WORLD: facts.open_world,
-        names.CALL_KEY: str(ready.key),
-        names.CALL_REPAIRS: len(ready.edits),
     }
     optional = {
-        names.TOOL_CALL_ID: ready.call.id,
         names.TOOL_DESCRIPTION: definition.description,
         names.TOOL_VERSION: facts.version,
         names.TOOL_CATEGORY: facts.category,
@@ -144,9 +255,6 @@ def _attributes(ready: Ready, with_content: bool, mask: Mask) -> dict[str, Any]:
             names.TOOL_RETRY_MAX_DELAY: retry.max_delay,
             names.TOOL_RETRY_ON: [kind.__name__ for kind in retry.on],
         }
-    if with_content:
-        given = json.dumps(mask(ready.arguments), ensure_ascii=False, default=str)
-        attributes[names.TOOL_ARGUMENTS] = given
     return attributes
 
 
@@ -156,6 +264,10 @@ def retried(attempt: int, delay: float) -> None:
         return
     from opentelemetry.trace import get_current_span
 
-    span = get_current_span()
-    span.set_attribute(names.CALL_RETRIES, attempt)
-    span.add_event(names.RETRY_EVENT, {names.RETRY_ATTEMPT: attempt, names.RETRY_DELAY: delay})
+    try:
+        span = get_current_span()
+        span.set_attribute(names.CALL_RETRIES, attempt)
+        span.add_event(names.RETRY_EVENT, {names.RETRY_ATTEMPT: attempt, names.RETRY_DELAY: delay})
+    except BaseException as problem:  # a span of somebody's own, which costs no attempt
+        if isinstance(problem, KeyboardInterrupt):
+            raise

@@ -32,7 +32,9 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
             problem = None
             try:
                 grace = prepared.tool.entry.grace
-                problem = await ForeignCall(audit.decided(prepared, prepared.tool.definition, mask), None, grace)
+                problem = await ForeignCall(
+                    audit.decided(prepared, prepared.tool.definition, mask), None, grace
+                )
             finally:
                 if problem != "" and limiter is not None:
                     limiter.give_back(run, name)

@@ -19,7 +19,7 @@ A call that runs in the same breath in which it was prepared is not decided agai
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -89,19 +89,61 @@ class CallPath:
         deps: Any,
         timeout: float | None,
         record: Record | None,
+        ready: Ready | None = None,
     ) -> ToolResult:
-        """Prepare a call, ask if need be, and run it."""
-        prepared = self.preparation.without_awaiting(call, key, tool_list)
-        if prepared is None:
-            try:
-                prepared = await self.preparation.prepare(call, key, tool_list, None, deps)
-            except BaseException:  # cancelled while a factory made the tool
-                unstarted = model_messages.cancelled(call.name, started=False)
-                self.report.refused(Refused(call, key, unstarted), record)
-                raise
-        if type(prepared) is Ready and not self.runaway:
-            return await self._run(prepared, deps, timeout, record)
-        return await self.finish(prepared, deps, timeout, record)
+        """Prepare a call, ask if need be, run it, and record its one result; `ready` is the call where it may run.
+
+        Only the caller's own cancellation is raised. It is one coroutine, as ten thousand of them may wait at once.
+        """
+        if ready is None:
+            prepared = self.preparation.without_awaiting(call, key, tool_list)
+            if prepared is None:
+                try:
+                    prepared = await self.preparation.prepare(call, key, tool_list, None, deps)
+                except BaseException:  # cancelled while a factory made the tool
+                    unstarted = model_messages.cancelled(call.name, started=False)
+                    self.report.refused(Refused(call, key, unstarted), record)
+                    raise
+            if type(prepared) is not Ready or self.runaway:
+                return await self.finish(prepared, deps, timeout, record)
+            ready = prepared
+        started = self.timer()
+        executor = self.executor
+        if executor is None:
+            executor = self.executor = self.make_executor()
+        tool = ready.tool
+        work: Execution | ExecutionThroughSteps
+        if self.plain and tool.entry.steps is None:
+            work = executor.start(ready, deps, timeout or tool.definition.facts.timeout or self.timeout)
+            if SDK in sys.modules or self.telemetry.given:
+                result = await self.telemetry.traced(ready, work, self.report.mask)
+            else:
+                result = await work
+        else:
+            work = self._through_steps(executor, ready, deps, timeout)
+            result = await work
+        to_raise, ready = work.to_raise, work.ready
+        waits = False
+        if self.runs.suspensions:
+            suspension = self.runs.suspension(ready.key.run)
+            waits = suspension is not None and suspension.waits_inside(
+                ready, result, cancelled=to_raise is not None
+            )
+        if not waits:
+            if self._took_in(ready) or work.outside:
+                result.outside = True
+            self.report.ended(ready, result, self.timer() - started, work.problem, record)
+        if work.inner_calls:
+            self.runs.close_inner(ready.key)
+        # Whatever closing does, what was done is recorded by now.
+        if ready.tool.entry.owned or work.others:
+            ended = [one for one in (ready, *work.others) if one not in self.runaway]
+            to_raise = await close_all(ended) or to_raise
+        if waits:
+            result = await self.wait(ready, record)
+        if to_raise is not None:
+            raise to_raise
+        return result
 
     async def execute(
         self,
@@ -220,45 +262,11 @@ class CallPath:
             await close_tool(prepared.tool.entry, prepared.tool.instance)
         return result
 
-    async def _run(self, ready: Ready, deps: Any, timeout: float | None, record: Record | None) -> ToolResult:
-        """Run a call that may run, and record its one result. Only the caller's own cancellation is raised."""
-        started = self.timer()
-        executor = self.executor
-        if executor is None:
-            executor = self.executor = self.make_executor()
-        tool = ready.tool
-        work: Execution | ExecutionThroughSteps
-        if self.plain and tool.entry.steps is None:
-            work = executor.start(ready, deps, timeout or tool.definition.facts.timeout or self.timeout)
-            if SDK in sys.modules or self.telemetry.given:
-                result = await self.telemetry.traced(ready, work, self.report.mask)
-            else:
-                result = await work
-        else:
-            work = self._through_steps(executor, ready, deps, timeout)
-            result = await work
-        to_raise, ready = work.to_raise, work.ready
-        waits = False
-        if self.runs.suspensions:
-            suspension = self.runs.suspension(ready.key.run)
-            waits = suspension is not None and suspension.waits_inside(
-                ready, result, cancelled=to_raise is not None
-            )
-        if not waits:
-            if self._took_in(ready) or work.outside:
-                result.outside = True
-            self.report.ended(ready, result, self.timer() - started, work.problem, record)
-        if work.inner_calls:
-            self.runs.close_inner(ready.key)
-        # Whatever closing does, what was done is recorded by now.
-        if ready.tool.entry.owned or work.others:
-            ended = [one for one in (ready, *work.others) if one not in self.runaway]
-            to_raise = await close_all(ended) or to_raise
-        if waits:
-            result = await self.wait(ready, record)
-        if to_raise is not None:
-            raise to_raise
-        return result
+    def _run(
+        self, ready: Ready, deps: Any, timeout: float | None, record: Record | None
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Run a call that may run."""
+        return self.call(ready.call, ready.key, None, deps, timeout, record, ready)
 
     def _took_in(self, ready: Ready) -> bool:
         """Whether a call brought in content from outside; its run is tainted then."""

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.call import CallKey
+from toolcrib.cli.wording import arguments_on_one_line as on_a_card
+from toolcrib.credentials import arguments_on_one_line as in_a_list
 from toolcrib.credentials import without_credentials
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import answer_to, elicitation, elicited
@@ -101,8 +103,10 @@ NO_CREDENTIALS = [
 @pytest.mark.promise("policy.md", "are hidden in what is sent, on cards and in lists of approvals")
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_no_credential_is_sent(name: str) -> None:
-    message = elicitation(question({name: "hunter2", "deep": [{name: "hunter2"}]}))["message"]
-    assert "hunter2" not in message and message.count("hidden") == 2
+    arguments = {name: "hunter2", "deep": [{name: "hunter2"}]}
+    sent = elicitation(question(arguments))["message"]
+    for shown in (sent, on_a_card(arguments), in_a_list(arguments)):
+        assert "hunter2" not in shown and shown.count("hidden") == 2
 
 
 @pytest.mark.parametrize("name", NO_CREDENTIALS)

@@ -41,6 +41,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.mark.promise(
+    "security.md", "No command that a sandbox confines reaches the place where they are stored"
+)
+@pytest.mark.promise("undo.md", "sandboxed commands cannot reach it")
 @pytest.mark.parametrize("there", [True, False])
 def test_a_command_in_the_home_folder_makes_no_approvals(home: Path, there: bool) -> None:
     folders = [home / ".config/toolcrib", home / ".local/state/toolcrib", home / "own/toolcrib"]
@@ -49,7 +53,8 @@ def test_a_command_in_the_home_folder_makes_no_approvals(home: Path, there: bool
         (folder / "secrets.json").write_text("hunter2")
     sandbox = backend("bubblewrap")(home)
     assert run(sandbox, FORGE, home).code == 0
-    assert run(sandbox, "cat .config/toolcrib/* own/toolcrib/*", home).code != 0
+    shown = run(sandbox, "cat .config/toolcrib/* .local/state/toolcrib/* own/toolcrib/*", home)
+    assert shown.code != 0 and "hunter2" not in shown.said
     found = {path.name: path.read_text() for path in home.rglob("*") if path.is_file()}
     assert found == ({"secrets.json": "hunter2"} if there else {})
 

@@ -19,6 +19,7 @@ from toolcrib import Agent, Context, Effect, Question, Tool, Toolbox, tool
 from toolcrib.agent import ModelReviewer
 from toolcrib.audit import AuditLog
 from toolcrib.events import CallReviewed, QuestionAsked
+from toolcrib.messages import Request
 from toolcrib.models import Scripted
 from toolcrib.question import Doubt
 from toolcrib.rules import read_rules
@@ -299,6 +300,26 @@ async def test_a_model_reviews_and_its_cost_counts(answer: dict[str, Any], runs:
     assert (DONE == ["a"]) is runs
     if "usage" in answer:
         assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (7, 3)
+
+
+@pytest.mark.promise(
+    "policy.md", "A `ModelReviewer` does not send values that are credentials by their names."
+)
+async def test_a_model_that_reviews_is_sent_no_credential() -> None:
+    sent: list[Request] = []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    def login(user: str, password: str, more: dict[str, str]) -> str:
+        "Log in."
+        return "in"
+
+    def respond(request: Request) -> dict[str, Any]:
+        sent.append(request)
+        return model_answer(allow=True, reason="asked for")
+
+    box = Toolbox([login], reviewer=ModelReviewer(Scripted(respond)))
+    result = await box.call("login", {"user": "ann", "password": "hunter2", "more": {"api_key": "hunter2"}})
+    assert result.text == "in" and "ann" in str(sent) and "hunter2" not in str(sent)
 
 
 async def test_a_call_that_is_too_long_to_be_shown_goes_to_the_person() -> None:

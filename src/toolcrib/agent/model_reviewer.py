@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.credentials import without_credentials
 from toolcrib.effect import Effect
 from toolcrib.function import tool
 from toolcrib.messages import Message, Request, ToolChoice
@@ -76,7 +77,7 @@ class ModelReviewer:
         shown = {
             "tool": question.tool,
             "effect": question.effect,
-            "arguments": question.arguments,
+            "arguments": without_credentials(question.arguments),
             "what it would do": question.preview,
             "why a person would be asked": question.reason,
         }

@@ -34,7 +34,7 @@ async def _sample(answer: Any, served: Served, times: int, streamed: bool) -> di
         await answer()
     spent = (time.process_time() - begun) / times
     size = len(json.dumps({key: item for key, item in served.request.items() if key != "stream"}))
-    return {"ms": spent * 1e3, "× json": spent / _floor(served.request, streamed), "bytes asked": size}
+    return {"bytes asked": size, "ms": spent * 1e3, "× json": spent / _floor(served.request, streamed)}
 
 
 def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ async def _measured(call: Any, raw: str, *, collector: bool) -> tuple[float, flo
 
 def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
     function, raw = workload.KINDS["slow"]
-    paths: dict[str, Any] = adapter.calls(function, "slow")
+    paths: dict[str, Any] = adapter.calls(function, "slow") if hasattr(adapter, "calls") else {}
     if "path" in options:
         call = floor.CALLS["slow"](function) if options["path"] == FLOOR else paths[options["path"]]
         found = asyncio.run(_measured(call, raw, collector=options["collector"]))

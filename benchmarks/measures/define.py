@@ -17,6 +17,8 @@ def _each(work: Any, items: list[Any]) -> tuple[float, list[Any]]:
 
 
 def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
+    if not hasattr(adapter, "define"):
+        return []
     with tempfile.TemporaryDirectory() as folder:
         functions = workload.many_functions(310 if options["quick"] else 1010, folder)
         first, rest = functions[:10], functions[10:]

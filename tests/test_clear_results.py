@@ -497,3 +497,12 @@ def test_a_compaction_of_openais_is_kept_saved_and_sent_back() -> None:
     saved = messages_from_json(json.loads(json.dumps(messages_to_json([response.message]))))
     body = codec.request(Request([Message.user("go"), *saved]), model="gpt-5.6", stream=True)
     assert item in body["input"]
+
+
+async def test_what_stands_in_place_of_results_is_written_once() -> None:
+    """A request goes on from what the last one wrote, also where results were removed."""
+    model = Recording([*[call("page", number=number) for number in range(8)], {"text": "done"}])
+    await Agent(model, [page], context=ClearOldResults(keep=1, tokens=1)).run("go")
+    first, second = model.seen[-2:]
+    assert sum(REMOVED in message.results[0].text for message in first.messages if message.results) > 3
+    assert all(one is other for one, other in zip(first.messages, second.messages, strict=False))

@@ -90,6 +90,7 @@ class ClearedRequests:
         self._clock = clock
         self._limit = settings.tokens
         self._lines: dict[int, tuple[ToolResult, ToolResult]] = {}  # by result: what stands in its place
+        self._messages: dict[int, tuple[Message, Message]] = {}  # by message: what is sent of it
 
     async def ask(
         self,
@@ -140,7 +141,15 @@ class ClearedRequests:
     def _without_results(self, messages: Sequence[Message], start: int) -> list[Message]:
         shown = list(messages)
         for index in range(start):
-            message = messages[index]
+            if (message := shown[index]).role == "tool":
+                shown[index] = self._shown(message)
+        return shown
+
+    def _shown(self, message: Message) -> Message:
+        """A message of results as it is sent: always the same object, so that it is not converted anew."""
+        known, shown = self._messages.get(id(message), (None, message))
+        if known is not message:
+            shown = message
             if any(self._removable(part) for part in message.parts):
                 parts = [
                     ResultPart(part.call, self._line(part))
@@ -148,7 +157,8 @@ class ClearedRequests:
                     else part
                     for part in message.parts
                 ]
-                shown[index] = Message(message.role, parts, message.extras)
+                shown = Message(message.role, parts, message.extras)
+            self._messages[id(message)] = message, shown
         return shown
 
     def _removable(self, part: Any) -> bool:

@@ -86,6 +86,25 @@ def test_mistakes_are_named_with_their_line(text: str, line: int, words: str) ->
     assert str(caught.value).startswith(f"toolcrib.toml, line {line}: {words}")
 
 
+def test_variables_of_the_user_reach_commands_and_a_project_names_none(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE_NAME", "n")
+    monkeypatch.setenv("MINE_KEY", "k")
+    monkeypatch.setenv("THEIRS", "t")
+    home.users.write_text("[shell]\npassthrough = ['MINE_*']\n")
+    home.projects.write_text("[shell]\npassthrough = ['THEIRS']\n")
+    assert home.run("trust", "--yes").returncode == 0
+    assert home.shown("shell.passthrough") == (["MINE_*"], f"{home.users}, line 2")
+    echo = json.dumps({"command": "echo [$MINE_NAME][$MINE_KEY][$THEIRS]"})
+    assert home.run("tools", "call", "shell", echo, "--autonomy", "full").stdout == "[n][][]\n"
+    code = json.dumps(
+        {"code": "import os; [os.getenv(name) for name in ('MINE_NAME', 'MINE_KEY', 'THEIRS')]"}
+    )
+    done = home.run("tools", "call", "python", code, "--autonomy", "full")
+    assert "['n', None, None]" in done.stdout
+
+
 def test_all_mistakes_are_named_at_once_and_nothing_runs(home: Home) -> None:
     home.users.write_text("[tools]\nshel = false\ngrep = 'x'\n")
     (home.project / "answers.yaml").write_text("- text: Done.\n")

@@ -84,6 +84,7 @@ def all_tools(
             sandbox=sandbox,
             level=level,
             shell_kind=chosen.shell.kind,
+            passthrough=chosen.shell.passthrough,
             model=model,
             patches=PATCHES[chosen.edits.patches],
             refuse_broken_syntax=chosen.edits.broken_syntax == "refuse",

@@ -15,7 +15,11 @@ __all__ = ["JoinedSettings", "NamedAgent", "SettingInEffect", "join_settings"]
 SWITCHES = ("groups", "tools")
 NO_TABLES = (*SWITCHES, "agents")
 SERVERS = ("mcp", "servers")
-USERS_OWN = {("mcp", "logins"), ("delegation", "models")}  # which do not count in a project
+USERS_OWN = {
+    ("mcp", "logins"),
+    ("delegation", "models"),
+    ("shell", "passthrough"),
+}  # which do not count in a project
 DEFAULT = "default"
 DEFAULTS = ToolSettings.model_construct()
 

@@ -51,6 +51,12 @@ class ShellSettings(SettingsTable):
     kind: Literal["bash", "sh", "zsh", "pwsh"] = Field(
         "bash", description="The shell that runs commands; under zsh and pwsh every command asks."
     )
+    passthrough: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="Variables of your environment that commands and python get, or patterns of such, as NODE_*. A "
+        "pattern matches no name of a credential. Not in a project.",
+    )
 
 
 class EditSettings(SettingsTable):

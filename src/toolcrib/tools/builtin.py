@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -35,6 +35,7 @@ def workspace_tools(
     sandbox: Sandbox | None = None,
     level: Level | None = None,
     shell_kind: ShellKind = "bash",
+    passthrough: Collection[str] = (),
     model: str = "",
     patches: bool | None = None,
     refuse_broken_syntax: bool = False,
@@ -81,8 +82,9 @@ def workspace_tools(
     if wanted("shell"):
         from toolcrib.tools.shell_kinds import shell_of_kind
 
-        tools.append(shell_of_kind(shell_kind, workspace, sandbox=sandbox))
-    return [*tools, *made("process", "process_write", "process_list"), *made("python", sandbox=sandbox)]
+        tools.append(shell_of_kind(shell_kind, workspace, sandbox=sandbox, passthrough=passthrough))
+    tools += made("process", "process_write", "process_list")
+    return [*tools, *made("python", sandbox=sandbox, passthrough=passthrough)]
 
 
 @lru_cache(16)

@@ -225,7 +225,7 @@ def test_write_tells_what_it_did_and_shows_the_person_a_diff(ws: Workspace) -> N
     ctx: Context[None] = Context(host=listener)  # type: ignore[arg-type]
     tool = WriteFile(ws)
     told = tool.execute(WriteFileParams(path="new/f", content="one\n"), ctx)
-    assert told == "Created new/f: 1 lines, 4 bytes."
+    assert told == "Created new/f: 1 line, 4 bytes."
     told = tool.execute(WriteFileParams(path="new/f", content="one\ntwo\n"), ctx)
     assert told == "Replaced new/f: 2 lines, 8 bytes (before: 4 bytes)."
     assert listener.told[-1]["result"]["diff"] == "--- new/f\n+++ new/f\n@@ -1 +1,2 @@\n one\n+two\n"

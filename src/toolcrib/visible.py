@@ -16,6 +16,7 @@ __all__ = [
     "LINE_SEPARATORS",
     "WITHOUT_GLYPH",
     "ZERO_WIDTH",
+    "counted",
     "escape_invisible",
     "on_one_line",
     "spelled_out",
@@ -102,3 +103,12 @@ def _code(match: re.Match[str]) -> str:
 def _escape(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def counted(number: int, word: str, words: str = "") -> str:
+    """A number of things; `words` are several of them, with an "s" if left out.
+
+    >>> counted(1, "rule"), counted(2000, "rule"), counted(0, "entry", "entries")
+    ('1 rule', '2,000 rules', '0 entries')
+    """
+    return f"{number:,} {word if number == 1 else words or f'{word}s'}"

@@ -12,9 +12,8 @@ from rich.text import Text
 
 from toolcrib.cli.prompt import ASKED_AGAIN, ask_on, forget_typed_ahead, print_lines, read_line, show
 from toolcrib.cli.question_text import MARGIN
-from toolcrib.cli.wording import counted
 from toolcrib.question import Answer, Question, Verdict
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 SHOWN_ROWS = 8  # lines of a call that a prompt for several shows at once
 SHOWN_BY_DIFF = {"path", "content", "old_string", "new_string", "replace_all", "at"}  # arguments of an edit

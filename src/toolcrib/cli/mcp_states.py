@@ -11,9 +11,9 @@ from typing import Any
 from toolcrib.cli.mcp_servers import ConfiguredServers, login_store, make_toolset
 from toolcrib.cli.undo_text import ago
 from toolcrib.cli.user_files import stored_secrets
-from toolcrib.cli.wording import counted
 from toolcrib.mcp.client.status import ServerStatus
 from toolcrib.mcp.config import McpServer
+from toolcrib.visible import counted
 
 NOT_LISTED = "not started yet; to start it and list its tools: toolcrib mcp test"
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem
 from toolcrib.cli.dry_run import policy_request
-from toolcrib.cli.wording import counted
 from toolcrib.rules import RuleError, RuleFile
 from toolcrib.rules.unmatched import unmatched_rules
 from toolcrib.settings.catalogue import CATALOGUE
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox

@@ -5,8 +5,7 @@ from __future__ import annotations
 from toolcrib.agent import Reason
 from toolcrib.cli.live_view import LiveView
 from toolcrib.cli.run_display import EndedRun
-from toolcrib.cli.wording import counted
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 REASONS = {
     Reason.ANSWERED: "Finished.",

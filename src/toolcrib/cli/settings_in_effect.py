@@ -14,13 +14,12 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.rule_checks import check_notes
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.user_files import approval_store, checkpoints_of, rules_file, trust_store, users_rules
-from toolcrib.cli.wording import counted
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Limit, RuleFile, RulePolicy
 from toolcrib.rules.policy import lowest_autonomy
 from toolcrib.rules.trust import KEEP_THE_RULES, PLACE, ProjectRules, project_rules
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Covers
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Sandbox

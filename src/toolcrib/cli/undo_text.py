@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.cli.wording import counted, local_minute
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.cli.wording import local_minute
+from toolcrib.visible import counted, escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.checkpoints import Change, Checkpoint, Checkpoints, Restoration

@@ -10,15 +10,6 @@ from toolcrib.credentials import without_credentials
 from toolcrib.visible import on_one_line
 
 
-def counted(number: int, word: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "rule"), counted(2000, "rule")
-    ('1 rule', '2,000 rules')
-    """
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
 def local_minute(seconds: float) -> str:
     """A time, to the minute, where the person is."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

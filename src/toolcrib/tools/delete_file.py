@@ -11,6 +11,7 @@ from toolcrib.effect import Effect
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
+from toolcrib.tools.backends.refusals import refuse_folder
 from toolcrib.tools.diffs import shown_with_target
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from toolcrib.context import Context
     from toolcrib.tools.backends.protocol import Backend
+
+
+FOLDERS = "Only files can be deleted; for folders use a command such as rm -r."
 
 
 class DeleteFileParams(BaseModel):
@@ -62,5 +66,6 @@ class DeleteFile(
     def execute(self, params: DeleteFileParams, ctx: Context[Any]) -> str:
         with self.backend.locked():
             ctx.check_cancelled()
+            refuse_folder(self.backend, params.path, ctx.permits, FOLDERS)
             self.backend.apply([Delete(params.path)], ctx.permits)
         return f"Deleted {self.backend.place(params.path).shown}."

@@ -11,6 +11,7 @@ from toolcrib.tools.nearest_text import SHOWN_CHARS, nearest
 from toolcrib.tools.syntax_check import newly_broken
 from toolcrib.tools.text_match import UNSAFE, Match, Source, find_exact, find_tolerant
 from toolcrib.tools.textfile import decode, describe, detect, encode
+from toolcrib.visible import counted
 
 LISTED_MATCHES = 10
 SHOWN_LINES = 6
@@ -111,9 +112,8 @@ def _line_at(edit: TextEdit, source: Source, shown: str) -> int | None:
     for _ in range(number - 1):
         start = source.text.find("\n", start) + 1
         if start == 0:
-            raise ToolError(
-                f"{edit.at} is past the end of {shown}, which has {source.text.count(chr(10)) + 1} lines."
-            )
+            lines = source.text.removesuffix("\n").count("\n") + 1
+            raise ToolError(f"{edit.at} is past the end of {shown}, which has {counted(lines, 'line')}.")
     end = source.text.find("\n", start)
     line = source.text[start : len(source.text) if end < 0 else end]
     if (now := address_of(number, line)) != address:
@@ -207,13 +207,15 @@ def _ambiguous(shown: str, source: Source, matches: list[Match]) -> str:
 
 
 def _listed(source: Source, matches: list[Match]) -> str:
-    """The places, each with the address of its line."""
+    """The first of the places, each with the address of its line, and how many more there are."""
     found: list[str] = []
     for match in matches[:LISTED_MATCHES]:
         number = source.line_of(match.start)
         start = source.text.rfind("\n", 0, match.start) + 1
         line = _line_from(source.text, start)
         found.append(f"  line {number}: {line.strip()[:SHOWN_CHARS]} (at {address_of(number, line)})")
+    if len(matches) > LISTED_MATCHES:
+        found.append(f"  and {len(matches) - LISTED_MATCHES} more")
     return "\n".join(found)
 
 

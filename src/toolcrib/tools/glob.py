@@ -16,6 +16,7 @@ from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
 from toolcrib.tools.file_walk import FileWalk, withheld_note
 from toolcrib.tools.workspace_paths import printable_path
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -82,7 +83,7 @@ class GlobFiles(
         found: list[tuple[int, str]] = []
         for path, modified in search.files(glob):
             found.append((-modified, posixpath.normpath(posixpath.join(start, path))))
-        ctx.report(tip=f"{len(found)} file{'s' * (len(found) != 1)}")
+        ctx.report(tip=counted(len(found), "file"))
         found.sort()
         first = params.offset - 1
         shown = found[first : first + params.limit]
@@ -99,7 +100,7 @@ class GlobFiles(
             where = "the workspace" if start == "." else start
             return f"[{' '.join([f'No files in {where} fit {params.pattern}.', *notes])}]"
         if not shown:
-            past = f"Only {len(found)} files fit {params.pattern}; offset {params.offset} is past the end."
+            past = f"Only {counted(len(found), 'file')} fit {params.pattern}; offset {params.offset} is past the end."
             return f"[{' '.join([past, *notes])}]"
         text = "\n".join(printable_path(path) for _, path in shown)
         return f"{text}\n\n[{' '.join(notes)}]" if notes else text

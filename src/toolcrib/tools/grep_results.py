@@ -28,6 +28,7 @@ class GrepResults:
     unshown: int = 0
     withheld: int = 0
     stopped: float = 0.0
+    no_text: bool = False  # the file to search
 
     @property
     def shows_lines(self) -> bool:
@@ -83,6 +84,8 @@ class GrepResults:
             what = "1 file that may hold secrets was"
             what = what if self.unshown == 1 else f"{self.unshown} files that may hold secrets were"
             yield f"{what} not searched; to search one, give it as path."
+        if self.no_text:
+            yield "It is a binary file, so it was not searched."
         if self.too_large:
             named = ", ".join(self.too_large[:NAMED]) + (", ..." if len(self.too_large) > NAMED else "")
             yield f"Not searched because larger than 5 MB: {named}."

@@ -25,6 +25,7 @@ from toolcrib.tools.regex_search import RegexSearcher, TooSlow, Wanted
 from toolcrib.tools.ripgrep import texts_with_matches
 from toolcrib.tools.textfile import SNIFFED, detect
 from toolcrib.tools.workspace_paths import printable_path
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -78,10 +79,12 @@ class GrepSearch:
         if params.multiline:
             self.filter = replace(self.filter, expression="")
         self.ripgrep = ripgrep if self.filter.expression else None
+        self.start = ""
         self.literals = [text.encode() for text in self.filter.literals]
 
     def run(self, start: str) -> None:
         """Searches a file or folder."""
+        self.start = start
         results = self.results
         with RegexSearcher(self._wanted(), self.deadline, self.ctx.check_cancelled) as searcher:
             if not self.literals:
@@ -109,7 +112,8 @@ class GrepSearch:
             return
         for path, lines in zip(sent.paths, searcher.receive(), strict=True):
             self.results.add(printable_path(path), lines)
-        self.ctx.report(tip=f"{self.results.matches} matching lines in {len(self.results.files)} files")
+        found = counted(self.results.matches, "matching line")
+        self.ctx.report(tip=f"{found} in {counted(len(self.results.files), 'file')}")
 
     def _wanted(self) -> Wanted:
         params, output = self.params, self.params.output
@@ -229,6 +233,7 @@ class GrepSearch:
             return None
         encoding = detect(data)
         if encoding is None:
+            self.results.no_text = path == self.start
             return None
         if encoding.name == "utf-8" and (data.isascii() or _is_utf8(data)):
             return data[len(encoding.bom) :]

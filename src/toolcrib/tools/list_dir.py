@@ -14,6 +14,7 @@ from toolcrib.ignore_rules import SKIPPED
 from toolcrib.tool import Tool
 from toolcrib.tools.file_walk import withheld_note
 from toolcrib.tools.workspace_paths import joined, printable_path
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -68,12 +69,14 @@ class ListDir(
                 lines.append(listing.line(found))
             if count >= MAX_COUNTED:
                 break
-        ctx.report(tip=f"{shown}, {_entries(count)}")
+        ctx.report(tip=f"{shown}, {counted(count, 'entry', 'entries')}")
         note = withheld_note(listing.withheld)
         if not count:
             return f"[{note}]" if note else f"[{shown} is empty.]"
         if params.offset > count:
-            raise ToolError(f"Offset {params.offset} is past the end: {shown} has {_entries(count)}.")
+            raise ToolError(
+                f"Offset {params.offset} is past the end: {shown} has {counted(count, 'entry', 'entries')}."
+            )
         last = params.offset + len(lines) - 1
         text = "\n".join(lines)
         notes = [note] if note else []
@@ -174,7 +177,3 @@ def _size(count: int) -> str:
             return f"{size:.1f} {unit}"
         size /= 1_000
     return f"{size:,.1f} GB"
-
-
-def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count} entries"

@@ -11,6 +11,7 @@ from toolcrib.effect import Effect
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Move
+from toolcrib.tools.backends.refusals import refuse_folder
 from toolcrib.tools.diffs import shown_with_target
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from toolcrib.context import Context
     from toolcrib.tools.backends.protocol import Backend
+
+
+FOLDERS = "Only files can be moved; for folders use a command such as mv."
 
 
 class MoveFileParams(BaseModel):
@@ -72,5 +76,6 @@ class MoveFile(
     def execute(self, params: MoveFileParams, ctx: Context[Any]) -> str:
         with self.backend.locked():
             ctx.check_cancelled()
+            refuse_folder(self.backend, params.path, ctx.permits, FOLDERS)
             self.backend.apply([Move(params.path, params.to)], ctx.permits)
         return f"Moved {self.backend.place(params.path).shown} to {self.backend.place(params.to).shown}."

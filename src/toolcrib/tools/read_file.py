@@ -24,6 +24,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
 from toolcrib.tools.line_address import address_of
 from toolcrib.tools.textfile import SNIFFED, UNKNOWN, Encoding, describe, detect, image_type
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -111,7 +112,7 @@ class ReadFile(
         if not page.stopped:
             place = self.backend.leads_to(params.path) or shown
             self.backend.seen.note(ctx.key.run, place, page.digest.hexdigest())
-        ctx.report(tip=f"{shown}, {page.total} line{'s' * (page.total != 1)}")
+        ctx.report(tip=f"{shown}, {counted(page.total, 'line')}")
         return page.render(shown, encoding)
 
     def _show_document(
@@ -244,7 +245,7 @@ class _Page:
             return f"[{shown} is empty.]"
         if asked.offset > self.total:
             raise ToolError(
-                f"Offset {asked.offset} is past the end of {shown}, which has {self.total} lines."
+                f"Offset {asked.offset} is past the end of {shown}, which has {counted(self.total, 'line')}."
             )
         notes: list[str] = []
         if self.last < self.total or self.stopped:

@@ -14,6 +14,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.textfile import decode, detect
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -107,8 +108,11 @@ class WriteFile(
         lines = len(params.content.splitlines())
         if created or status is None:  # or rules keep what was there from being read
             did = "Created" if created else "Wrote"
-            return f"{did} {shown}: {lines:,} lines, {len(data):,} bytes."
-        return f"Replaced {shown}: {lines:,} lines, {len(data):,} bytes (before: {status.size:,} bytes)."
+            return f"{did} {shown}: {counted(lines, 'line')}, {counted(len(data), 'byte')}."
+        sizes = (
+            f"{counted(lines, 'line')}, {counted(len(data), 'byte')} (before: {counted(status.size, 'byte')})"
+        )
+        return f"Replaced {shown}: {sizes}."
 
     def _before(self, path: str, permits: Permits = permit_all) -> str | None:
         """The old text, for the diff; None if it is not text."""

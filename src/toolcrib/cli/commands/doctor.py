@@ -26,14 +26,13 @@ from toolcrib.cli.user_files import (
     trust_store,
     users_rules,
 )
-from toolcrib.cli.wording import counted
 from toolcrib.command.sandbox import SandboxError, choose, warnings, why_not_contained
 from toolcrib.errors import ToolcribError
 from toolcrib.models.providers import ALIASES, PROVIDERS
 from toolcrib.models.resolve import resolve_model
 from toolcrib.private_files import state_folder
 from toolcrib.rules.trust import PLACE, project_rules
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.visible import counted, escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox

@@ -14,9 +14,8 @@ import typer
 from toolcrib.cli.console import DONE, NOT_DONE, out, quiet_logging, say, stdout_reserved
 from toolcrib.cli.mcp_servers import configured_servers, make_toolset
 from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
-from toolcrib.cli.wording import counted
 from toolcrib.mcp.config import McpServer
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME ...]", help="The servers; all if none is named.")

@@ -11,8 +11,7 @@ from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import rules_summary
 from toolcrib.cli.user_files import config_folder, rules_file
-from toolcrib.cli.wording import counted
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 
 def command(tools: ToolSelection, sandbox: SandboxOptions, policy: RulesFile = None) -> int:

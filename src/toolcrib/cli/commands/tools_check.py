@@ -7,8 +7,7 @@ from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
 from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
-from toolcrib.cli.wording import counted
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import counted, escape_invisible
 
 
 def command(tools: ToolsToUse) -> int:

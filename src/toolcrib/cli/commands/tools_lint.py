@@ -9,9 +9,8 @@ from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
 from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import AsJson, ToolsToUse
-from toolcrib.cli.wording import counted
 from toolcrib.schema import lint
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import counted, escape_invisible
 
 
 def command(tools: ToolsToUse, json: AsJson = False) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.tools.backends.protocol import ABSENT, Change, Delete, Move, Permits, Write
+from toolcrib.tools.backends.protocol import ABSENT, Backend, Change, Delete, Move, Permits, Write
 
 NEAR_NAMES = 3
 NEAR_NAMES_OF = 2_000  # names looked at for suggestions
@@ -57,11 +57,19 @@ class FileTooLargeError(ToolError):
 
 
 def too_large(shown: str, limit: int) -> FileTooLargeError:
-    return FileTooLargeError(f"{shown} is larger than {limit:,} bytes.")
+    return FileTooLargeError(f"{shown} is larger than {limit:,} bytes, the most that this tool takes.")
 
 
 def is_folder(shown: str) -> ToolError:
     return ToolError(f"{shown} is a folder, not a file.")
+
+
+def refuse_folder(backend: Backend, path: str, permits: Permits, words: str) -> None:
+    """Raises ToolError with the words where a path is a folder, for a tool that takes files only."""
+    shown = backend.place(path).shown
+    status = backend.stat(path, permits)
+    if status is not None and status.kind == "folder" and backend.leads_to(path) == shown:
+        raise ToolError(f"{shown} is a folder. {words}")
 
 
 def not_a_folder(shown: str) -> ToolError:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ from toolcrib.folder_handles import (
     remove_folder_in,
     remove_in,
     rename_in,
+    scanned,
     status_in,
     sync_folder,
 )
@@ -58,6 +61,8 @@ from toolcrib.tools.workspace_paths import (
     file_version,
 )
 
+TEMPORARY = re.compile(r"\.toolcrib-[0-9a-f]{16}\.tmp")
+ABANDONED = 3_600  # seconds after which a temporary file belongs to a process that was killed
 ATTEMPTS = 8  # at a path whose links change while they are followed
 
 
@@ -65,6 +70,8 @@ class ConfinedFolder(Protocol):
     """What a change set needs of a `Workspace`."""
 
     root: WorkspaceRoot
+
+    swept: set[str]  # folders without temporary files that a killed process left
 
     @property
     def read_only(self) -> str | None: ...
@@ -210,9 +217,23 @@ class ChangeSet:
                     raise
                 continue
             if link_target(folder, name) is None:
+                self._sweep(folder, parent)
                 return real, folder, name
             close_handle(folder)
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def _sweep(self, folder: FolderHandle, path: str) -> None:
+        """Removes what a process that was killed before a rename left in a folder; looks into each folder once."""
+        if path in self.workspace.swept:
+            return
+        self.workspace.swept.add(path)
+        before = time.time() - ABANDONED
+        with suppress(OSError):
+            with scanned(folder) as found:
+                names = [entry.name for entry in found if TEMPORARY.fullmatch(entry.name)]
+            for name in names:
+                if status_in(folder, name).st_ctime < before:  # a second name of an old file has a new one
+                    remove_in(folder, name)
 
     def _folder(self, of: WorkspacePath, path: str, *, make: bool) -> FolderHandle:
         try:

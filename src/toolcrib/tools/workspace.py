@@ -95,6 +95,7 @@ class Workspace:
         # Reading, changing and replacing a file is one step for all tools of this workspace.
         self.writing = threading.RLock()
         self.seen = SeenVersions()
+        self.swept: set[str] = set()
         self._journal = ChangeJournal(self.root.path)
         self._finish_changes()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -22,11 +23,12 @@ from toolcrib import Agent, Toolbox, ToolCall
 from toolcrib.command.background import ProcessOutput, process_output
 from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
-from toolcrib.events import Event, ProcessEnded, ProcessStarted
+from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
 from toolcrib.models import Scripted
 from toolcrib.result import ToolResult
 from toolcrib.rules import CommandPattern, RulePolicy
 from toolcrib.rules.rule import Rule
+from toolcrib.secrets import Environment
 from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import Workspace, workspace_tools
 
@@ -189,6 +191,42 @@ async def test_a_terminal_program_is_driven_by_text_and_keys(anywhere: Talk) -> 
     assert sized.text == "24 100"
 
 
+@pytest.mark.slow
+async def test_programs_that_draw_on_the_screen_are_read_as_a_person_sees_them(
+    talk: Talk, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyte")
+    (tmp_path / "long.txt").write_text("".join(f"line {number}\n" for number in range(100)))
+    (tmp_path / "add.py").write_text("x = 1\ny = x + 1\nprint(y)\n")
+
+    async def press(id: str, *keys: str, text: str = "") -> str:
+        return (await talk("process_write", process_id=id, text=text, keys=list(keys))).text
+
+    debugger = await talk.start(f"{sys.executable} -m pdb add.py", terminal=True)
+    await talk("process", process_id=debugger, until="Pdb", offset=0)
+    await press(debugger, text="next\n")
+    stepped = await press(debugger, text="p x + 41\n")
+    assert "\n42\n" in stepped and "the screen of its terminal" not in stepped
+    if shutil.which("less"):
+        pager = await talk.start("less long.txt", terminal=True)
+        await talk("process", process_id=pager, until="long.txt", offset=0)
+        page = await press(pager, text=" ")
+        assert page.startswith("line 23\nline 24\n") and "\nline 45\n" in page and "line 46" not in page
+        assert "this is the screen of its terminal; the cursor is in line 24" in page
+        assert (await talk("process", process_id=pager, timeout=0)).text.startswith("line 23\nline 24\n")
+        await press(pager, text="q")
+    if shutil.which("vim"):
+        editor = await talk.start("vim -u NONE long.txt", terminal=True)
+        await talk("process", process_id=editor, until="100 lines", offset=0)
+        typed = await press(editor, text="ddonew text")
+        assert typed.startswith("line 1\nnew text\nline 2\n")
+        await press(editor, "escape", text="")
+        await press(editor, "enter", text=":wq")
+        assert (tmp_path / "long.txt").read_text().startswith("line 1\nnew text\nline 2\n")
+    drawn = await talk("shell", command=r"printf '\033[2J\033[3;5Hhere\033[1;1Htop\n'", terminal=True)
+    assert drawn.text == "top\n\n    here"
+
+
 async def test_keys_need_a_terminal_but_for_the_end_of_the_input(anywhere: Talk) -> None:
     id = await anywhere.start("cat; echo over", env={"ASKED": "1"})
     assert "runs without a terminal" in (await anywhere("process_write", process_id=id, keys=["up"])).text
@@ -259,6 +297,20 @@ async def test_the_model_is_told_that_a_process_ended_and_the_person_too(tmp_pat
     (ended,) = (event for event in events if isinstance(event, ProcessEnded))
     assert (started.process_id, started.description) == ("sleep-1", "the build")
     assert (ended.exit_code, ended.stopped) == (5, False)
+
+
+@pytest.mark.slow
+async def test_what_a_process_prints_is_shown_while_it_runs_without_secrets(tmp_path: Path) -> None:
+    store = Environment(["KEY"], environ={"KEY": "s3cr3t-v4lue"})
+    command = "echo up; for i in $(seq 3000); do echo $i; done; sleep 1.3; printf 'x s3cr3t-v4'; sleep 60"
+    start = calls("shell", command=command, run_in_background=True)
+    agent = agent_of(tmp_path, start, calls("shell", command="sleep 2.7"), secrets=store)
+    run = agent.start("Go.")
+    printed = [event async for event in run if isinstance(event, ProcessPrinted)]
+    await run
+    assert 2 <= len(printed) <= 5  # once a second at most
+    assert printed[0].total > 10_000 and len(printed[0].text) <= 2_000 and "\n3000" in printed[0].text
+    assert not any("s3cr3t" in event.text for event in printed)  # it may go on as the secret
 
 
 @pytest.mark.parametrize("how", ["answers", "is cancelled"])

@@ -30,6 +30,7 @@ __all__ = [
     "Notice",
     "OutputDelta",
     "ProcessEnded",
+    "ProcessPrinted",
     "ProcessStarted",
     "QuestionAnswered",
     "QuestionAsked",
@@ -282,6 +283,19 @@ class ProcessStarted(Event):
     command: str
     description: str = ""
     kind = "process_started"
+
+
+@dataclass(slots=True)
+class ProcessPrinted(Event):
+    """A background process printed something: `text` is the end of its output, `total` the bytes of all of it so far.
+
+    At most one a second for each process, and one at its end.
+    """
+
+    process_id: str
+    text: str
+    total: int
+    kind = "process_printed"
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from toolcrib.events import (
     ModelSilent,
     Notice,
     ProcessEnded,
+    ProcessPrinted,
     ProcessStarted,
     QuestionAnswered,
     QuestionAsked,
@@ -225,6 +226,11 @@ class LiveView:
         what = on_one_line(event.description or event.command)
         self._print(Text(f"in the background: {event.process_id} ({what})", "cyan"))
 
+    def _process_printed(self, event: ProcessPrinted) -> None:
+        if event.text.strip():
+            last = event.text.rstrip().rpartition("\n")[2]
+            self._print(Text(f"{event.process_id}: {on_one_line(last)}", "bright_black"))
+
     def _process_ended(self, event: ProcessEnded) -> None:
         how = f"exit code {event.exit_code}" if event.exit_code is not None else f"signal {event.signal}"
         if event.problem or event.stopped or (event.exit_code is None and event.signal is None):
@@ -290,6 +296,7 @@ _HANDLERS: dict[type[Event], Callable[[LiveView, Any], None]] = {
     Notice: LiveView._notice,
     ProcessStarted: LiveView._process_started,
     ProcessEnded: LiveView._process_ended,
+    ProcessPrinted: LiveView._process_printed,
     ServerChanged: LiveView._server_changed,
     TurnStarted: LiveView._turn_started,
     TurnFinished: LiveView._turn_finished,

@@ -19,8 +19,12 @@ from toolcrib.events import (
     Event,
     ModelSilent,
     OutputDelta,
+    ProcessEnded,
+    ProcessPrinted,
+    ProcessStarted,
     QuestionAsked,
     ReasoningDelta,
+    ServerChanged,
     TextDelta,
 )
 from toolcrib.secrets.stream import RedactedStream, SuccessiveTexts
@@ -36,6 +40,7 @@ NEVER_SECRET = frozenset(
 IN_PIECES: dict[type[Event], str] = {
     TextDelta: "text", ReasoningDelta: "text", ArgumentsDelta: "delta", OutputDelta: "delta",
 }  # fmt: skip
+BESIDE = (ModelSilent, ProcessStarted, ProcessEnded, ServerChanged)
 OF_JSON = (ArgumentsDelta, OutputDelta)  # pieces that have a path
 
 OpenTexts = dict[tuple[Any, ...], tuple[RedactedStream, Event]]
@@ -54,9 +59,12 @@ class MaskedEvents:
         self._runs.pop(run, None)
 
     def __call__(self, run: str, event: Event) -> list[Event]:
-        if isinstance(event, ModelSilent):  # comes in the middle of a text, which goes on
-            return [event]
+        if isinstance(event, BESIDE):  # comes in the middle of a text, which goes on
+            return [self._masked(event)]
         kept = self._runs.get(run) or _Unfinished()
+        if isinstance(event, ProcessPrinted):
+            self._runs[run] = kept
+            return [self._printed(kept.processes, event)]
         if isinstance(event, AnswerRestarted):  # the answer so far is void
             kept.open.clear()
         name = IN_PIECES.get(type(event))
@@ -69,7 +77,7 @@ class MaskedEvents:
             else:
                 report = isinstance(event, CallEvent)
                 made.append(self._report(kept.shown, event) if report else self._masked(event))
-        if kept.open or kept.shown:
+        if kept.open or kept.shown or kept.processes:
             self._runs[run] = kept
         else:
             self._runs.pop(run, None)
@@ -110,6 +118,12 @@ class MaskedEvents:
                 shown.pop((event.key, name), None)
         return made
 
+    def _printed(self, shown: dict[str, SuccessiveTexts], event: ProcessPrinted) -> ProcessPrinted:
+        made: ProcessPrinted = self._masked(event, but=("text",))
+        pieces = shown.setdefault(event.process_id, SuccessiveTexts())
+        made.text = self._masking.mask_successive(pieces, event.text)
+        return made
+
     def _masked(self, event: Any, but: tuple[str, ...] = ()) -> Any:
         """A copy with every text and all data masked."""
         made = copy.copy(event)
@@ -125,11 +139,12 @@ class MaskedEvents:
 class _Unfinished:
     """The texts of a run that go on: those that come in pieces, and those that a call shows one after another."""
 
-    __slots__ = ("open", "shown")
+    __slots__ = ("open", "processes", "shown")
 
     def __init__(self) -> None:
         self.open: OpenTexts = {}
         self.shown: dict[tuple[Any, str], SuccessiveTexts] = {}
+        self.processes: dict[str, SuccessiveTexts] = {}
 
 
 def _ended(open_texts: OpenTexts, event: Event) -> list[Event]:

@@ -122,7 +122,7 @@ class RemoteShellWork:
         except OSError as failed:
             raise ToolError(f"The command could not be run: {failed.strerror or failed}.") from failed
         reporter.end(outcome, None)
-        text = result_text(outcome, params.seconds or 0, MAX_TIMEOUT, ())
+        text = result_text(outcome, params.seconds or 0, MAX_TIMEOUT, (), terminal=params.terminal)
         return ToolResult(text, structured=asdict(ShellResult.of(outcome)))
 
     def _variables(self, params: ShellParams, command: CommandToRun) -> dict[str, str]:

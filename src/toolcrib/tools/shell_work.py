@@ -313,7 +313,14 @@ class ShellWork:
                 except ToolError as refused:
                     sentences.append(refused.message)
             if denial is None or wider is None:
-                text = result_text(outcome, params.seconds or 0, MAX_TIMEOUT, sentences, allowed)
+                text = result_text(
+                    outcome,
+                    params.seconds or 0,
+                    MAX_TIMEOUT,
+                    sentences,
+                    allowed,
+                    terminal=params.terminal,
+                )
                 return ToolResult(text, structured=asdict(ShellResult.of(outcome)))
             allowed.append(
                 f"{denial.message} The user allowed it, and the command was run again from its start."

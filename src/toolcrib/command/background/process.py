@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from toolcrib.command.background.process_output import ProcessOutput, whole_characters
 from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.launch.process import ProcessOutcome, code_and_signal
+from toolcrib.command.launch.screen import MAX_DRAWN, TerminalScreen, draws
 from toolcrib.event_loops import in_loop
 
 if TYPE_CHECKING:
+    import asyncio
+
     from toolcrib.context import Context
 
 T = TypeVar("T")
+TELL_EVERY = 1.0  # seconds between what a person is shown of the output
 
 
 class CommandInput(Protocol):
@@ -73,7 +77,7 @@ class BackgroundProcess:
 
     `cursor` is the offset up to which its output was read, `searched` the one from which a line is waited for. `typed`
     is the text of the line that is being typed into it; None if that is not known, since keys changed it. `refused` is
-    asked for after its end, where the command ran in a sandbox.
+    asked for after its end, where the command ran in a sandbox. `when_printed` is called now and then while it prints.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class BackgroundProcess:
         description: str,
         runs: BackgroundCommand,
         refused: RefusedToProcess | None = None,
+        when_printed: Callable[[BackgroundProcess], None] | None = None,
     ) -> None:
         import asyncio
 
@@ -104,6 +109,10 @@ class BackgroundProcess:
         self.loop = asyncio.get_running_loop()
         self.turns = asyncio.Lock()  # calls that read or stop it take turns
         self._changed = asyncio.Event()
+        self._when_printed = when_printed
+        self._telling: asyncio.TimerHandle | None = None
+        self._screen: TerminalScreen | None = None
+        self._drawn = 0  # offset up to which output is drawn on the screen
         self._task = self.loop.create_task(self._run(), name=f"toolcrib process {id}")
 
     @property
@@ -142,10 +151,20 @@ class BackgroundProcess:
             # its loop may have ended
             self.stopped = self.stopped or (self.outcome is None and not self.problem)
             self._ended = time.monotonic()
+            if self._telling is not None:
+                self._telling.cancel()
+                self._tell()
             self._changed.set()
 
     def _arrived(self, _: BoundedOutput) -> None:
         self._changed.set()
+        if self._when_printed is not None and self._telling is None:
+            self._telling = self.loop.call_later(TELL_EVERY, self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        if self._when_printed is not None:
+            self._when_printed(self)
 
     def when_ended(self, tell: Callable[[BackgroundProcess], None]) -> None:
         """Calls `tell` once it has ended."""
@@ -182,6 +201,22 @@ class BackgroundProcess:
             self.stopped = True
             self._task.cancel()
             await self.ended()
+
+    def screen_since(self, start: int) -> TerminalScreen | None:
+        """The screen of its terminal, if a program draws on it: in the output from `start` on, or all over it now."""
+        if not self.runs.terminal:
+            return None
+        offset, data = self.output.read(max(self._drawn, self.output.total - MAX_DRAWN), MAX_DRAWN)
+        if self.running:
+            data = whole_characters(data)
+        new = draws(data[max(0, start - offset) :])
+        if self._screen is None or offset > self._drawn:
+            if not draws(data):
+                return None
+            self._screen = TerminalScreen()
+        self._screen.feed(data)
+        self._drawn = offset + len(data)
+        return self._screen if new or self._screen.second else None
 
     def text(self, start: int, limit: int) -> tuple[int, int, str]:
         """Output as plain text from an offset on: where it really begins, where it ends, and the text.

@@ -8,9 +8,10 @@ from pathlib import PurePath
 
 from toolcrib.command.background.process import BackgroundCommand, BackgroundProcess, RefusedToProcess
 from toolcrib.errors import ToolError
-from toolcrib.events import Event, ProcessEnded, ProcessStarted
+from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
 
 MAX_RUNNING = 16
+MAX_SHOWN = 2_000  # bytes of output that a person is shown while a process runs
 MAX_KNOWN = 64  # with those that have ended
 NAME = re.compile(r"[a-z][a-z0-9_]{0,15}")
 
@@ -59,11 +60,15 @@ class Processes:
         self.check_room()
         self._count += 1
         id = f"{_name_of((*programs, *command.split()))}-{self._count}"
-        process = self._known[id] = BackgroundProcess(id, command, description, runs, refused)
+        process = self._known[id] = BackgroundProcess(id, command, description, runs, refused, self._printed)
         self._emit(ProcessStarted(id, command, description))
         process.when_ended(self._ended)
         self._forget_oldest()
         return process
+
+    def _printed(self, process: BackgroundProcess) -> None:
+        text = process.output.ending(MAX_SHOWN)
+        self._emit(ProcessPrinted(process.id, text, process.output.total))
 
     def _ended(self, process: BackgroundProcess) -> None:
         ended = ProcessEnded(

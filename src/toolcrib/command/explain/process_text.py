@@ -23,7 +23,8 @@ MAX_READ = 30_000  # bytes of output in one reading
 class ProcessReading:
     """Output that was read: its text, and the offsets `start` and `end`, of `total` bytes so far.
 
-    `lost` is how many bytes before `start` were asked for and are no longer kept.
+    `lost` is how many bytes before `start` were asked for and are no longer kept. Where a program draws on its
+    terminal, the text is the screen, and `cursor` the line and column of its cursor.
     """
 
     text: str
@@ -31,11 +32,17 @@ class ProcessReading:
     end: int
     total: int
     lost: int = 0
+    cursor: tuple[int, int] | None = None
 
 
 def read_process(process: BackgroundProcess, offset: int | None = None) -> ProcessReading:
     """Reads output from an offset on, or where the last reading ended; the next one goes on behind it."""
     wanted = process.cursor if offset is None else offset
+    if offset is None and (screen := process.screen_since(wanted)) is not None:
+        end = process.cursor = process.output.total
+        process.told = process.told or not process.running
+        text = screen.text() if process.running else screen.scrolled()
+        return ProcessReading(text, wanted, end, end, cursor=screen.place())
     start, end, text = process.text(wanted, MAX_READ)
     process.cursor = end
     if not process.running and end == process.output.total:
@@ -48,7 +55,10 @@ def process_text(process: BackgroundProcess, reading: ProcessReading) -> str:
     notes: list[str] = []
     if reading.lost:
         notes.append(f"{reading.lost:,} bytes before it are no longer kept")
-    if reading.end < reading.total:
+    if reading.cursor is not None:
+        line, column = reading.cursor
+        notes.append(f"this is the screen of its terminal; the cursor is in line {line}, column {column}")
+    elif reading.end < reading.total:
         notes.append(
             f"bytes {reading.start} to {reading.end} of {reading.total}; the next call goes on at {reading.end}, "
             f"offset={max(0, reading.total - MAX_READ)} shows the end"

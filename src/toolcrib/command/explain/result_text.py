@@ -6,6 +6,7 @@ import signal
 from collections.abc import Sequence
 
 from toolcrib.command.launch.process import ProcessOutcome
+from toolcrib.command.launch.screen import text_of_terminal
 from toolcrib.command.sandbox import Denial
 from toolcrib.errors import ToolError
 
@@ -29,12 +30,16 @@ def result_text(
     max_timeout: int,
     refused: Sequence[str],
     allowed: Sequence[str] = (),
+    *,
+    terminal: bool = False,
 ) -> str:
     """The result for the model. `refused` are the sentences of the sandbox, `allowed` says what a person allowed.
 
+    Of a command in a `terminal` it has what is seen there.
+
     Raises ToolError if the time was up.
     """
-    text = outcome.output.text().rstrip()
+    text = (text_of_terminal(outcome.output) if terminal else outcome.output.text()).rstrip()
     if allowed:
         text = f"{text or '(no output)'}\n\n[sandbox: {' '.join(allowed)} This is what the last run did.]"
     if outcome.code is None:

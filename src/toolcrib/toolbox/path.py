@@ -137,8 +137,7 @@ class CallPath:
             self.runs.close_inner(ready.key)
         # Whatever closing does, what was done is recorded by now.
         if ready.tool.entry.owned or work.others:
-            ended = [one for one in (ready, *work.others) if one not in self.runaway]
-            to_raise = await close_all(ended) or to_raise
+            to_raise = await close_all(self.runaway.others(ready, *work.others)) or to_raise
         if waits:
             result = await self.wait(ready, record)
         if to_raise is not None:

@@ -22,8 +22,9 @@ class RunawayCalls:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def __contains__(self, ready: Ready) -> bool:
-        return any(other is ready for other, _ in self._calls)
+    def others(self, *calls: Ready) -> list[Ready]:
+        """Those of the calls that have really ended."""
+        return [ready for ready in calls if all(other is not ready for other, _ in self._calls)]
 
     def add(self, ready: Ready, has_stopped: Callable[[], bool]) -> None:
         self._calls.append((ready, has_stopped))

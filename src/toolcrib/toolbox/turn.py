@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.prepared import Pending, Prepared, Refused
+from toolcrib.effect import Effect
+from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.call_order import CallOrder, Work
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.report import Record
-from toolcrib.toolbox.resources import only_own, resources_of
+from toolcrib.toolbox.resources import Resources, only_own, resources_of
 from toolcrib.toolbox.turn_questions import TurnQuestions
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["TurnCalls"]
+
+READ = Effect.READ
 
 
 class TurnCalls:
@@ -117,19 +120,17 @@ class TurnCalls:
         alone = len(self._calls) == 1 and self._early is None
         orders, running = (CallOrder(), CallOrder()), list[Work]()  # the second for what belongs to the run
         try:
-            for index, item in enumerate(self._prepared):
-                if item is None:
-                    continue
+            for row in self._rows():
+                item = row[0][1]
                 if alone or isinstance(item, Refused):
-                    await self._run_after(index, item, [])
+                    await self._run_row(row, [])
                     continue
-                touched = resources_of(item.ready if isinstance(item, Pending) else item)
+                touched = _touched(item)
                 order = orders[only_own(touched)]
                 before = order.before(item.effect, touched)
                 if self._asking is not None and isinstance(item, Pending) and not before:
                     self._asking.expect(item.key)
-                work = self._run_after(index, item, before)
-                task = asyncio.create_task(work, name=f"toolcrib {item.key}")
+                task = asyncio.create_task(self._run_row(row, before), name=f"toolcrib {item.key}")
                 order.add(item.effect, touched, task)
                 running.append(task)
             if running:
@@ -140,23 +141,52 @@ class TurnCalls:
             await asyncio.gather(*running, return_exceptions=True)
             raise
 
-    async def _run_after(self, index: int, item: Prepared, before: list[Work]) -> bool:
-        """Run a call once others have ended; returns whether it waits for an answer, so that later ones have to, too.
+    def _rows(self) -> list[list[tuple[int, Prepared]]]:
+        """The calls that are to run: in one row those of which each waits for the one before and for all others."""
+        rows: list[list[tuple[int, Prepared]]] = []
+        joins = False  # whether the last row may go on
+        for index, item in enumerate(self._prepared):
+            if item is None:
+                continue
+            one_by_one = not isinstance(item, Refused) and item.effect is not READ and _touched(item) is None
+            if joins and one_by_one:
+                rows[-1].append((index, item))
+            else:
+                rows.append([(index, item)])
+            joins = one_by_one
+        return rows
 
-        It is decided on again if it came after others, or if the policy changed.
+    async def _run_row(self, row: list[tuple[int, Prepared]], before: list[Work]) -> bool:
+        """Run calls one after the other once earlier ones have ended.
+
+        Returns whether the last one waits for an answer, so that later ones have to, too.
         """
         if before:
             await asyncio.wait(before)
+        waits = self._suspension is not None and any(task.result() for task in before)
+        after_others = bool(before)
+        for index, item in row:
+            waits = await self._run_one(index, item, waits, after_others=after_others)
+            if len(row) > 1:
+                await asyncio.sleep(0)  # others are not kept waiting for all of them
+            after_others = True
+        return waits
+
+    async def _run_one(self, index: int, item: Prepared, held_back: bool, *, after_others: bool) -> bool:
+        """Run a call; returns whether it waits for an answer. Where an earlier one waits, it is held back.
+
+        It is decided on again if it came after others, or if the policy changed.
+        """
         started = self._early.task(item) if self._early is not None else None
         if started is not None:
             self._results[index] = await started
             return self._waits(item.key)
-        if self._suspension is not None and any(task.result() for task in before):
+        if held_back:
             assert not isinstance(item, Refused)
             self._results[index] = await self._suspensions.hold_back(item, self._record)
             return True
         changed = self._basis is not None and not self._path.still_decided_on(self._basis)
-        kept = bool(before) or self._early is not None or changed
+        kept = after_others or self._early is not None or changed
         try:
             self._results[index] = await self._path.finish(
                 item, self._deps, self._timeout, self._record, kept=kept, asking=self._asking
@@ -184,6 +214,10 @@ class TurnCalls:
                 self._path.report.refused(item, self._record)
             else:
                 await self._path.refuse(item, unrun, self._record)
+
+
+def _touched(item: Ready | Pending) -> Resources:
+    return resources_of(item.ready if isinstance(item, Pending) else item)
 
 
 def _first_of_duplicates(calls: Sequence[ToolCall]) -> dict[int, int]:

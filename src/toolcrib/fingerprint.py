@@ -7,10 +7,13 @@ from typing import Any
 
 __all__ = ["fingerprint"]
 
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
+
 
 def fingerprint(tool_identity: str, arguments: Any) -> str:
     """The sha256 of a tool's identity and the canonical JSON of its validated arguments."""
     import hashlib
 
-    canonical = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.sha256(f"{tool_identity}\n{canonical}".encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(
+        f"{tool_identity}\n{CANONICAL(arguments)}".encode("utf-8", "surrogatepass")
+    ).hexdigest()

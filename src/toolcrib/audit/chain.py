@@ -62,9 +62,12 @@ class LogCheck:
         return self.broken is None
 
 
+CANONICAL = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str).encode
+
+
 def canonical(record: dict[str, Any]) -> str:
     """A record as one line of JSON; equal records give equal lines."""
-    return json.dumps(record, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str)
+    return CANONICAL(record)
 
 
 def seal_of(key: bytes, before: str, text: str) -> str:

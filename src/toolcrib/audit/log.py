@@ -25,6 +25,7 @@ from toolcrib.result import ToolResult
 __all__ = ["AuditLog"]
 
 MAX_TEXT = 500  # characters of arguments in a line; the line's fingerprint stands for all of them
+AS_TEXT = json.JSONEncoder(ensure_ascii=False, default=str).encode
 MAX_MASKED = 8 * MAX_TEXT  # characters that are masked before the text is cut: a cut secret is not recognised
 
 Mask = Callable[[str], str]
@@ -190,7 +191,7 @@ class AuditLog:
             self._complain(f"{problem}; {consequence}")
 
     def _short(self, value: Any, mask: Mask | None) -> str:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        text = value if isinstance(value, str) else AS_TEXT(value)
         text = text[:MAX_MASKED]
         masked = self._mask(text if mask is None else mask(text))
         return masked if len(masked) <= MAX_TEXT else masked[:MAX_TEXT] + "…"

@@ -281,6 +281,8 @@ class ExecutionThroughSteps:
 
     async def _run(self, ready: Ready) -> ToolResult:
         self._check_open()
+        if not self._box_steps and ready.tool.entry.steps is None:  # our own steps leave nothing running
+            return await self._run_now(ready)
         task = asyncio.current_task()
         assert task is not None
         self._running[task] = end = asyncio.Event()

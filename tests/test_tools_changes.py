@@ -8,6 +8,7 @@ from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import (
     ApplyPatch,
+    ApplyPatchParams,
     DeleteFile,
     DeleteFileParams,
     FreeformApplyPatch,
@@ -61,6 +62,17 @@ def test_no_edit_is_made_if_one_cannot_be() -> None:
     strict = MultiEdit(MemoryBackend({"a.py": "x = 1\n"}), refuse_broken_syntax=True)
     with pytest.raises(ToolError, match=r"syntax of a\.py, line 1"):
         strict.execute(edits(("a.py", "1", "(1")), CTX)
+
+
+def test_what_is_not_there_says_that_nothing_was_changed() -> None:
+    files = MemoryBackend({"a": "one\n"})
+    edits = [{"path": path, "old_string": "one", "new_string": "two"} for path in ("a", "gone")]
+    with pytest.raises(ToolError, match=r"No edit was made\. There is no file gone\."):
+        MultiEdit(files).execute(MultiEditParams.model_validate({"edits": edits}), Context())
+    patch = "*** Begin Patch\n*** Delete File: a\n*** Update File: gone\n@@\n-a\n+b\n*** End Patch"
+    with pytest.raises(ToolError, match=r"There is no file gone\. Nothing was changed\."):
+        ApplyPatch(files).execute(ApplyPatchParams(patch=patch), Context())
+    assert files.read("a", 9) == b"one\n"
 
 
 def test_files_are_moved_and_deleted() -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolcrib.tools.backends.protocol import Backend
 
 MAX_PATCH = 1_000_000  # characters
+UNCHANGED = "Nothing was changed."
 SAME = "="  # the mark of a file that stays as it is
 
 # The grammar of the format, for OpenAI's custom tools. Codex publishes it as tool_apply_patch.lark (Apache 2.0).
@@ -149,7 +150,13 @@ class ApplyPatch(
             raise ToolError(problem)
         with self.backend.locked():
             ctx.check_cancelled()
-            planned = [one for patch in read_patch(params.patch) for one in self._plan(patch, ctx.permits)]
+            try:
+                planned = [
+                    one for patch in read_patch(params.patch) for one in self._plan(patch, ctx.permits)
+                ]
+            except ToolError as refused:
+                told = refused.message
+                raise ToolError(told if UNCHANGED in told else f"{told} {UNCHANGED}") from None
             planned = [one for one in planned if one.mark != SAME]
             if not planned:
                 return "The files already read like that; nothing was changed."

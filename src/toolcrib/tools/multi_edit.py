@@ -125,8 +125,8 @@ class MultiEdit(
         found: dict[str, tuple[str, PlannedFile]] = {}
         for path in _paths(params):
             edits = [edit.as_edit() for edit in params.edits if edit.path == path]
-            data = self.backend.read(path, MAX_BYTES, permits)
             try:
+                data = self.backend.read(path, MAX_BYTES, permits)
                 plan = plan_edits(self.backend.place(path).shown, data, edits)
             except ToolError as refused:
                 raise ToolError(f"No edit was made. {refused.message}") from None

@@ -74,6 +74,24 @@ def test_an_agent_may_do_no_more_than_the_run(home: Home) -> None:
     assert (home.project / "a.txt").read_text() == "by hand"
 
 
+def test_an_agent_hands_out_tasks_where_its_tools_name_new_task_but_not_to_itself(home: Home) -> None:
+    (home.project / "reviewer.yaml").write_text(
+        "- calls: [{name: new_task, arguments: {agent: writer, task: Write}}]\n"
+        "- calls: [{name: new_task, arguments: {agent: reviewer, task: Again}}]\n"
+        "- text: Both.\n"
+    )
+    (home.project / "writer.yaml").write_text(
+        "- calls: [{name: new_task, arguments: {agent: reviewer, task: Back}}]\n- text: Written.\n"
+    )
+    writer = "[agents.writer]\ndescription = 'Writes.'\nmodel = 'scripted:writer.yaml'\n"
+    home.users.write_text(f"{OWN_MODEL}tools = ['new_task']\n{writer}")
+    done = home.run(*RUN, "--json")
+    for words in ("Written.", "waits for the result of this task already", "Both.", "Unknown tool"):
+        assert words in done.stdout
+    home.users.write_text(f"{OWN_MODEL}tools = ['new_task']\n{writer}[delegation]\nmax_depth = 1\n")
+    assert "Max delegation depth reached (1)" in home.run(*RUN, "--json").stdout
+
+
 def test_an_agent_that_cannot_be_used_is_left_out_with_the_reason(home: Home) -> None:
     home.users.write_text(
         "[agents.reviewer]\ndescription = 'R'\nmodel = 'opnai:x'\n"

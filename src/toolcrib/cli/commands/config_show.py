@@ -9,7 +9,9 @@ from toolcrib.cli.console import DONE, out
 from toolcrib.cli.options import AsJson, WorkspaceFolder
 from toolcrib.cli.tool_settings import settings_in_workspace
 from toolcrib.settings.joined import SettingInEffect
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import escape_invisible, on_one_line
+
+MAX_VALUE = 80  # characters of a value; --json gives all
 
 
 def command(workspace: WorkspaceFolder = Path(), json: AsJson = False) -> int:
@@ -32,4 +34,5 @@ def _shown(one: SettingInEffect) -> str:
     value: Any = one.value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return ", ".join(value) or "none" if isinstance(value, tuple) else str(value)
+    text = ", ".join(value) or "none" if isinstance(value, tuple) else str(value)
+    return on_one_line(text, MAX_VALUE)

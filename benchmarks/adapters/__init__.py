@@ -15,4 +15,7 @@
 | `guarded(function)` | row -> an async function like those of `calls`, with secrets to be masked or a log to be kept |
 | `definitions(functions)` | what a model is sent: name, description and parameters of each |
 | `registry(function, count)` | a `Registry` (measures/registry.py) of so many tools that are built already |
+
+What no peer has, such as files, rules and sandboxes, is in `own`. A program a peer in `first_calls/` is what it takes from the
+import to a first answered call.
 """

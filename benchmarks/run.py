@@ -22,6 +22,7 @@ import envs
 import report
 from measures import MEASURES
 
+ROUNDS = 7
 LIMIT = 900  # seconds for one peer in one round
 
 
@@ -33,7 +34,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--peers", default=",".join(envs.PEERS), help="peers, with commas: " + ", ".join(envs.PEERS)
     )
-    parser.add_argument("--rounds", type=int, default=0, help="rounds of each measure; 7, or 3 when quick")
+    parser.add_argument(
+        "--rounds", type=int, default=0, help="rounds of each measure; at most 7, or 2 when quick"
+    )
     parser.add_argument("--quick", action="store_true", help="shorter blocks and fewer rounds: noisier")
     parser.add_argument("--docs", action="store_true", help="put the tables into docs/benchmarks.md as well")
     given = parser.parse_args()
@@ -41,7 +44,6 @@ def arguments() -> argparse.Namespace:
     for name, known in (*((n, MEASURES) for n in given.only), *((n, envs.PEERS) for n in given.peers)):
         if name not in known:
             parser.error(f"unknown: {name!r}; known are {', '.join(known)}")
-    given.rounds = given.rounds or (3 if given.quick else 7)
     return given
 
 
@@ -86,7 +88,8 @@ def run_measure(measure: str, given: argparse.Namespace, found: dict[str, Path])
     versions: dict[str, dict[str, str]] = {}
     failures: dict[str, int] = {}
     tokenizer = envs.tokenizer() if measure == "tokens" else None
-    for number in range(min(given.rounds, MEASURES[measure].rounds)):
+    wanted = given.rounds or (MEASURES[measure].quick_rounds if given.quick else ROUNDS)
+    for number in range(min(wanted, MEASURES[measure].rounds)):
         for peer in list(found)[:: -1 if number % 2 else 1]:
             if MEASURES[measure].alone and peer != "toolcrib":
                 continue

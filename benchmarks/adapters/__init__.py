@@ -16,6 +16,6 @@
 | `definitions(functions)` | what a model is sent: name, description and parameters of each |
 | `registry(function, count)` | a `Registry` (measures/registry.py) of so many tools that are built already |
 
-What no peer has, such as files, rules and sandboxes, is in `own`. A program a peer in `first_calls/` is what it takes from the
+What no peer has, such as files, rules and sandboxes, is in `own`. In `first_calls/` is a program a peer, from its
 import to a first answered call.
 """

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Measure(NamedTuple):
-    """How a measure is called, what is told of it, and how many rounds it takes at most.
+    """How a measure is called, what is told of it, and how many rounds it takes at most, and when it is quick.
 
     `alone` is one of what no peer has: it is run beside toolcrib only, and names plain programs in its samples.
     """
@@ -15,6 +15,7 @@ class Measure(NamedTuple):
     title: str
     about: str
     rounds: int
+    quick_rounds: int = 2
     alone: bool = False
 
 
@@ -49,6 +50,7 @@ MEASURES = {
         "So many agents, each with a run of 5 turns with a call each, at once in one loop, made and run: CPU ms a "
         "run. Streams are the same runs with their events read as they come.",
         5,
+        quick_rounds=1,
     ),
     "stream": Measure(
         "Partial arguments",
@@ -88,6 +90,7 @@ MEASURES = {
         "CPU ms of the statement alone in a fresh process with compiled bytecode, and its ratio to "
         "`import pydantic` in the same environment, each the median of interleaved processes.",
         3,
+        quick_rounds=1,
     ),
     "starts": Measure(
         "Start of a process",
@@ -95,6 +98,7 @@ MEASURES = {
         "answered call is: import, declare an async function of two numbers a tool, call it with JSON. The commands of "
         "the command line run without a terminal; `run` tries the sandbox first.",
         2,
+        quick_rounds=1,
     ),
     "define": Measure(
         "Defining a tool",
@@ -117,6 +121,7 @@ MEASURES = {
         "resident memory rose. The garbage collector rests meanwhile, for all alike, but "
         "in the rows that say otherwise.",
         3,
+        quick_rounds=1,
     ),
     "registry": Measure(
         "A registry of 10,000 tools",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -45,9 +46,9 @@ def tool_in(request: dict[str, Any]) -> str:
     return tools[0]["function"]["name"] if tools else ""
 
 
-def whole(request: dict[str, Any]) -> bytes:
-    """The body of a whole answer to a request."""
-    name = tool_in(request)
+@functools.cache
+def whole(name: str) -> bytes:
+    """The body of a whole answer: a call of the tool of this name, or text. It is made once, before it is measured."""
     message: dict[str, Any] = {"role": "assistant", "content": None if name else SAID}
     if name:
         function = {"name": name, "arguments": SAID}
@@ -70,9 +71,9 @@ def whole(request: dict[str, Any]) -> bytes:
     return json.dumps(body).encode()
 
 
-def frames(request: dict[str, Any]) -> list[bytes]:
-    """The events of a streamed answer to a request."""
-    name = tool_in(request)
+@functools.cache
+def frames(name: str) -> list[bytes]:
+    """The events of a streamed answer, like `whole`."""
 
     def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -108,9 +109,9 @@ class Served:
             self.request = json.loads(await request.aread())
             if self.request.get("stream"):
                 kind = {"content-type": "text/event-stream"}
-                return httpx2.Response(200, headers=kind, content=streamed(frames(self.request)))
+                return httpx2.Response(200, headers=kind, content=streamed(frames(tool_in(self.request))))
             kind = {"content-type": "application/json"}
-            return httpx2.Response(200, headers=kind, content=whole(self.request))
+            return httpx2.Response(200, headers=kind, content=whole(tool_in(self.request)))
 
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
         return openai.AsyncOpenAI(api_key="none", http_client=http, max_retries=0)

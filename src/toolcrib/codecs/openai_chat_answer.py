@@ -46,7 +46,23 @@ BROKEN = frozenset({"error", "insufficient_system_resource"})
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 KEPT_FIELDS = ("annotations", "extra_content")
 TICKS_PER_DOLLAR = 10_000_000_000
+# The fields of nearly every event, its choice, and the piece in it: where no other stands, less is looked for.
+IN_AN_EVENT = frozenset(
+    {
+        "id",
+        "object",
+        "created",
+        "model",
+        "choices",
+        "usage",
+        "system_fingerprint",
+        "service_tier",
+        "obfuscation",
+    }
+)
+IN_A_CHOICE = frozenset({"index", "delta", "finish_reason", "native_finish_reason", "logprobs"})
 CALLS_ALONE = frozenset({"tool_calls", "role"})
+TEXT_ALONE = frozenset({"content", "role"})
 GROWING = frozenset({"text", "summary", "data"})
 
 
@@ -120,12 +136,14 @@ class ChatDecoder:
     def _choice(self, choice: dict[str, Any]) -> list[Chunk]:
         if choice.get("error"):
             raise self._broken(read_error(choice))
-        self._answer.start(choice)  # Moonshot's usage stands in the choice
+        if not choice.keys() <= IN_A_CHOICE:
+            self._answer.start(choice)  # Moonshot's usage stands in the choice
         delta = as_dict(choice.get("delta"))
         if not delta and self._answer.is_empty() and not self._slots:
             delta = as_dict(choice.get("message"))  # some servers stream a whole answer as one event
         chunks = self._answer.add(delta)
-        self._answer.logprobs.extend(token_logprobs(choice))
+        if choice.get("logprobs"):
+            self._answer.logprobs.extend(token_logprobs(choice))
         chunks.extend(self._slots.feed(tool_calls(delta)))
         if stop := stop_of(choice):
             self._answer.stop = stop
@@ -163,16 +181,20 @@ class _Answer:
     def start(self, body: dict[str, Any]) -> None:
         """Takes the fields beside `choices`."""
         self._model = self._model or as_str(body.get("model"))
-        usage = as_dict(body.get("usage")) or as_dict(as_dict(body.get("x_groq")).get("usage"))
-        self._usage = usage or self._usage
+        if body.get("usage") or "x_groq" in body:
+            usage = as_dict(body.get("usage")) or as_dict(as_dict(body.get("x_groq")).get("usage"))
+            self._usage = usage or self._usage
 
     def add(self, message: dict[str, Any]) -> list[Chunk]:
         """Takes a message, or a piece of it."""
         if message.keys() <= CALLS_ALONE:  # nearly every piece of a long call
             return []
         chunks: list[Chunk] = []
-        self._add_reasoning(message, chunks)
         content = message.get("content")
+        if isinstance(content, str) and message.keys() <= TEXT_ALONE:  # nearly every piece of a text
+            self._say(self._text, content, chunks)
+            return chunks
+        self._add_reasoning(message, chunks)
         for part in dicts(content):
             if part.get("type") == "thinking":
                 thought = "".join(as_str(item.get("text")) for item in dicts(part.get("thinking")))
@@ -292,6 +314,8 @@ def stop_of(choice: dict[str, Any]) -> str:
 
 def _error_in(event: dict[str, Any]) -> Any:
     """The error of an event, in the shapes that several servers use; None for an event without error."""
+    if event.keys() <= IN_AN_EVENT and event.get("object") != "error":
+        return None
     groq = as_dict(event.get("x_groq")).get("error")
     if event.get("error") or groq:
         return event if event.get("error") else {"error": groq}
@@ -303,9 +327,13 @@ def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The calls of a message, or the one of the older `function_call`. What says nothing is no call: Snowflake
     Cortex sends an empty `function_call` with every answer.
     """
+    if "tool_calls" not in message and "function_call" not in message:
+        return []
     calls = [call for call in dicts(message.get("tool_calls")) if _says_something(call)]
+    if calls:
+        return calls
     legacy = {"index": 0, "function": as_dict(message.get("function_call"))}
-    return calls or ([legacy] if _says_something(legacy) else [])
+    return [legacy] if _says_something(legacy) else []
 
 
 def _says_something(call: dict[str, Any]) -> bool:

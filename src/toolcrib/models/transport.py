@@ -122,7 +122,7 @@ class Transport:
             handed_out, asked = False, (self.codec, self.streams)
             answer = self._streamed(client, request, ends)
             try:
-                async for item in within(answer, ends):
+                async for item in answer if ends is None else within(answer, ends):
                     handed_out = True
                     yield item
                 return
@@ -465,22 +465,23 @@ async def _ended(keeper: Any) -> None:
 
 
 async def within(
-    answer: AsyncGenerator[Chunk | Response, None], ends: float | None
+    answer: AsyncGenerator[Chunk | Response, None], ends: float
 ) -> AsyncGenerator[Chunk | Response, None]:
     """The items of a stream; TimeoutError when one has not come by `ends`, on the event loop's clock.
 
     The time is held around each item alone: the consumer's own work between two of them is not cut short. Nothing is
     late after the answer.
     """
-    while ends is not None:
+    late: float | None = ends
+    while late is not None:
         try:
-            async with asyncio.timeout_at(ends):
+            async with asyncio.timeout_at(late):
                 item = await anext(answer)
         except StopAsyncIteration:
             return
         yield item
         if isinstance(item, Response):
-            ends = None
+            late = None
     async for item in answer:
         yield item
 

@@ -16,6 +16,8 @@ from toolcrib.codecs.wire_json import as_dict, as_index, as_str, compact, json_o
 from toolcrib.messages import CallChunk
 
 STANDARD_FIELDS = frozenset({"index", "id", "function"})
+PIECE = frozenset({"index", "function"})  # the fields of a delta that continues a call
+ARGUMENTS = frozenset({"arguments"})
 
 
 class _Slot:
@@ -83,6 +85,10 @@ class CallSlots:
         ]
 
     def _take(self, delta: dict[str, Any]) -> list[CallChunk]:
+        if (slot := self._continued(delta)) is not None:
+            slot.event = self._event
+            shown = self._add(slot, delta["function"]["arguments"])
+            return [CallChunk(slot.number, arguments=shown)] if shown else []
         function = called_function(delta)
         index, id = as_index(delta.get("index")), known_id(delta.get("id"))
         name, piece = as_str(function.get("name")), arguments_text(function)
@@ -97,10 +103,7 @@ class CallSlots:
         self._register(slot, index, id)
         slot.extras.update(call_extras(delta))
         slot.arguments.plain = slot.extras.get("type") == "custom"
-        shown = slot.arguments.add(piece)
-        if slot.arguments.holding and slot.number not in self._holding:
-            self._holding[slot.number] = slot
-            self._untried.append(slot)
+        shown = self._add(slot, piece)
         news = CallChunk(
             slot.number,
             "" if slot.name else self._names.get(name, name),
@@ -110,6 +113,22 @@ class CallSlots:
         slot.name = slot.name or name
         slot.id = slot.id or id
         return [*chunks, news] if opened or news.name or news.id or shown else chunks
+
+    def _continued(self, delta: dict[str, Any]) -> _Slot | None:
+        """The slot of a delta that has its index and a piece of its arguments alone, as nearly all have."""
+        function, index = delta.get("function"), delta.get("index")
+        if delta.keys() != PIECE or type(function) is not dict or function.keys() != ARGUMENTS:
+            return None
+        slot = self._by_index.get(index) if type(index) is int else None
+        return slot if slot is not None and slot.name and type(function["arguments"]) is str else None
+
+    def _add(self, slot: _Slot, piece: str) -> str:
+        """Add a piece to a call's arguments. Returns what of it can be shown now."""
+        shown = slot.arguments.add(piece)
+        if slot.arguments.holding and slot.number not in self._holding:
+            self._holding[slot.number] = slot
+            self._untried.append(slot)
+        return shown
 
     def _open(self, name: str = "", *arguments: str) -> _Slot:
         slot = _Slot(len(self._slots), name, *arguments)

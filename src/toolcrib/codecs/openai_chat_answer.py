@@ -338,7 +338,7 @@ def tool_calls(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _says_something(call: dict[str, Any]) -> bool:
     function = called_function(call)
-    return bool(known_id(call.get("id")) or as_str(function.get("name")) or arguments_text(function))
+    return bool(arguments_text(function) or as_str(function.get("name")) or known_id(call.get("id")))
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:

@@ -12,6 +12,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.memory.memory_store import file_name
 from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import Memory, MemoryStore
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -64,7 +65,7 @@ class Recall(
         category = "/".join(filter(None, map(file_name, params.category.split("/"))))
         found = self.store.recall(params.query, category=category, limit=params.limit + 1)
         count = min(len(found), params.limit)
-        ctx.report(tip="1 memory" if count == 1 else f"{count} memories")
+        ctx.report(tip=counted(count, "memory", "memories"))
         if not found:
             return self._nothing(params)
         now, room, texts = time.time(), MAX_CHARACTERS, list[str]()

@@ -187,6 +187,8 @@ async def test_programs_get_what_they_were_proved_with_and_nothing_of_ours(work:
 def test_git_is_hardened_behind_wrappers_too() -> None:
     assert "core.fsmonitor=false" in hardened(["timeout", "5", "nice", "git", "status"])
     assert hardened(["timeout", "5", "ls"]) == ["timeout", "5", "ls"]
+    assert hardened(["timeout", "5", "ack", "x"])[2:] == ["ack", "--noenv", "x"]
+    assert hardened(["npm", "ls"]) == ["npm", "--logs-max=0", "ls"]
     assert hardened(["git", "diff", "HEAD"])[-3:] == ["--no-ext-diff", "--no-textconv", "HEAD"]
 
 
@@ -330,3 +332,12 @@ async def test_a_complaint_into_a_full_pipe_does_not_hold_us_up(work: Path) -> N
 async def test_a_loop_and_a_test_run_as_in_bash(work: Path) -> None:
     text = 'for f in a.txt nothere; do [ -f "$f" ] && wc -l < "$f"; done || echo "none: $(cat sub/b.c)"'
     assert (await run(parse(text), work))[:2] == (0, "3\nnone: b\n")
+
+
+@pytest.mark.promise("shell-commands.md", "`ack` gets no options from files of the folder")
+@pytest.mark.skipif(shutil.which("ack", path=ENV["PATH"]) is None, reason="needs ack")
+async def test_ack_obeys_no_options_of_the_folder(work: Path) -> None:
+    (work.parent / "list").write_text(f"{work.parent}/outside\n")
+    (work / ".ackrc").write_text(f"--files-from={work.parent}/list\n")
+    status, out, err = await run(parse("ack '^outside$'"), work)
+    assert (status, out, err) == (1, "", "")

@@ -29,6 +29,10 @@ SAMPLES = (
     ".env", ".env.local", ".ssh", ".aws", ".git", ".netrc", ".npmrc", "id_rsa", "id_ed25519", "credentials.json",
     "secrets.json", "secrets.yml", "secret.yaml", "service-account.json", "terraform.tfstate", "client_secret.json",
 )  # fmt: skip
+DOTTED = tuple(name for name in SAMPLES if name.startswith("."))
+ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
+MAX_ALTERNATIVES = 100
+MAX_PATTERN = 200  # characters
 SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".keystore")
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:", re.IGNORECASE)
 HARMLESS_DEVICES = {"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr"}
@@ -98,11 +102,30 @@ def _names_secrets(pattern: str) -> bool:
     last = pattern.rstrip("/").rpartition("/")[2].lower()
     if last.strip("*?") == "":
         return False
-    if len(last) > 200:
+    if len(last) > MAX_PATTERN:
         return True  # nobody needs such a pattern, and trying it would be slow
     if any(fnmatchcase(name, last) for name in SAMPLES):
         return True
     return any(fnmatchcase(f"x{suffix}", last) and not last.endswith("*") for suffix in SUFFIXES)
+
+
+def chooses_secrets(pattern: str) -> bool:
+    """Whether a pattern chooses files for a search that may hold secrets and that the search would otherwise leave out.
+
+    >>> [chooses_secrets(one) for one in ("*.py", "!.env", ".e*", "*.{env,txt}", "**")]
+    [False, False, True, True, True]
+    """
+    if pattern.startswith("!"):
+        return False
+    waiting = [pattern.replace("\\", "").lower()]
+    while waiting and len(waiting) < MAX_ALTERNATIVES and len(pattern) <= MAX_PATTERN:
+        one = waiting.pop()
+        if (braces := ALTERNATIVES.search(one)) is not None:
+            before, after = one[: braces.start()], one[braces.end() :]
+            waiting += [before + text + after for text in braces[1].split(",")]
+        elif SECRET.search(one) or any(fnmatchcase(name, one.rpartition("/")[2]) for name in DOTTED):
+            return True
+    return bool(waiting) or len(pattern) > MAX_PATTERN
 
 
 def changed_folder(folder: str, path: str) -> str | None:

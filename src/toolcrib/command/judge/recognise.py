@@ -19,12 +19,13 @@ from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
 from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
-from toolcrib.command.programs.traits import LOOKS_UP_NAMES, SHELLS
+from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 
 NAMED = re.compile(r"[A-Za-z0-9]")  # `*.py` says which files are meant, `*` does not
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
+CHOOSES_FILES = {"--include", "--glob", "--iglob", "-g"}  # with these, rg searches hidden files too
 LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}
 DOES: dict[Effect, str] = {
     "read": "is not run unasked",
@@ -119,6 +120,9 @@ def _in_folder(words: Sequence[Word]) -> Recognised:
 
 def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]:
     touched: list[TouchedPath] = []
+    for option, word in found.values:
+        if option in CHOOSES_FILES and usage.below and paths.chooses_secrets(_pattern(word)):
+            raise NotProved(f"{name}: searches files that may hold secrets ({_pattern(word)})")
     recursive = usage.below == "recursive" and bool(found.options & RECURSIVE)
     deep = usage.below == "always" or recursive
     follows = deep and bool(found.options & set(usage.follows.split()))
@@ -138,6 +142,9 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         path = word.literal if word.literal is not None else _pattern(word)
         if kind == "ref":
             path = _in_revision(path)
+        quoted = word.literal is not None and path.rpartition("/")[2].strip("*")
+        if quoted and usage.contents and name.startswith("git ") and paths.chooses_secrets(path):
+            raise NotProved(f"{name}: a pattern that matches files that may hold secrets ({path})")
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
         touched.append(TouchedPath(path, access, reach, usage.contents, follows, usage.opens))
     here = (recursive or (deep and usage.here)) and found.placed <= _before_files(usage, found)
@@ -169,8 +176,8 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
     name = program_name(argv[0] or "")
     if name in WRAPPERS or name in SHELLS or name in ("find", "git", "tar"):
         raise NotProved(f"{runner}: runs {name}")
-    if name in LOOKS_UP_NAMES and "-n" not in argv[1:2]:
-        raise NotProved(f"{runner}: {name} without -n looks up names")
+    if name in FIRST_OPTIONS and argv[1:2] != [FIRST_OPTIONS[name]]:
+        raise NotProved(f"{runner}: {name} without {FIRST_OPTIONS[name]} does more than read")
     if any(word.is_glob for word in words):
         raise NotProved(f"{runner}: a pattern among the arguments of {name}")
     known = recognise(list(words), None, None)

@@ -1,5 +1,5 @@
-"""Options that are added to a command: they keep git from running programs which a repository's settings name, and
-programs that list connections from asking a name server about them.
+"""Options that are added to a command: they keep git from running programs which a repository's settings name, programs
+that list connections from asking a name server about them, and others from obeying settings of the folder.
 
 They are -c options and not variables, because git passes those options on to what it starts in submodules. There is no
 option against a clean filter in .git/config, so .git is protected from every tool that writes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolcrib.command.programs.traits import LOOKS_UP_NAMES
+from toolcrib.command.programs.traits import FIRST_OPTIONS
 from toolcrib.command.programs.wrappers import inner_at
 
 SETTINGS = (
@@ -32,11 +32,12 @@ BEFORE = {"--no-pager", "-P", "--no-optional-locks"}
 
 
 def hardened(argv: Sequence[str]) -> list[str]:
-    """The arguments with git's hooks, pagers, monitors and helpers switched off, and look-ups of hosts' names."""
+    """The arguments with git's hooks, pagers, monitors and helpers switched off, and with first options of others."""
     argv = list(argv)
-    if argv[0].rpartition("/")[2] in LOOKS_UP_NAMES:
-        return [argv[0], "-n", *argv[1:]]
-    if argv[0].rpartition("/")[2] != "git":
+    program = argv[0].rpartition("/")[2]
+    if (option := FIRST_OPTIONS.get(program)) is not None:
+        return [argv[0], option, *argv[1:]]
+    if program != "git":
         inner = inner_at(argv)  # timeout 5 git …
         return argv if inner is None else [*argv[:inner], *hardened(argv[inner:])]
     at = 1

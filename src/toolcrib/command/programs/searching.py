@@ -54,7 +54,7 @@ SYNOPSES: dict[str, Synopsis] = {
                " --fixed-strings --file-search-regex= --ignore-dir= --max-count= --one-device --case-sensitive --smart-case"
                " --all-text --invert-match --width= --filename-pattern= --list-file-types -iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"
                " --files-with-matches --count --ignore-case --word-regexp", "data read*", instead="-g --filename-pattern", below="always", here=True),
-    "ack": Synopsis("-fglLciSIvwQo1HhsxrRnk -m= -A= -B= -C? -t= -T= --files-with-matches --files-without-matches --count --ignore-case"
+    "ack": Synopsis("-fglLciSIvwQo1HhsrRnk --noenv -m= -A= -B= -C? -t= -T= --files-with-matches --files-without-matches --count --ignore-case"
                 " --no-ignore-case --smart-case --invert-match --word-regexp --literal --passthru --max-count= --with-filename --no-filename"
                 " --after-context= --before-context= --context? --print0 --nopager --group --nogroup --nocolor --color --flush --sort-files"
                 " --show-types --recurse --no-recurse --type= --help-types", "data read*", instead="-f", below="always", here=True),

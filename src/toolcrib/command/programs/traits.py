@@ -15,11 +15,14 @@ from typing import Literal
 
 from toolcrib.command.programs.wrappers import WRAPPERS
 
-__all__ = ["LOOKS_UP_NAMES", "SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
+__all__ = ["FIRST_OPTIONS", "SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
 
 NOTHING: frozenset[str] = frozenset()
-# They ask a server for the names of addresses, unless they are given -n; a plan gives it to them.
-LOOKS_UP_NAMES = frozenset({"netstat", "lsof", "arp", "route"})
+# Options that a plan gives to programs. Without -n some ask a server for the names of addresses; ack obeys a file of
+# options in the folder (--files-from shows any file), and npm writes its log where a project's settings say.
+FIRST_OPTIONS = {
+    **dict.fromkeys(("netstat", "lsof", "arp", "route"), "-n"), "ack": "--noenv", "npm": "--logs-max=0",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Agent, Answer, Toolbox, Verdict
 from toolcrib.agent import TranscriptFile, scan_transcript
 from toolcrib.audit import AuditLog
+from toolcrib.checkpoints import Checkpoints
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import run_process
 from toolcrib.command.sandbox import NoSandbox, Sandbox
@@ -230,3 +232,64 @@ def test_nothing_in_the_background_survives_the_process_that_owned_it(tmp_path: 
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert left == []
+
+
+# -- what was handed to other agents
+
+
+def delegating_until_killed(place: Path, tag: str) -> None:
+    """A run whose two helpers work in the background: each has a process, and a command in the foreground."""
+    from toolcrib.agent.delegation import Delegate, delegation_tools
+
+    def calls(name: str, **arguments: Any) -> dict[str, Any]:
+        return {"calls": [{"name": name, "arguments": arguments}]}
+
+    def helper(number: int) -> Agent:
+        work = [
+            calls("write_file", path=f"by-{number}", content="whole\n" * 1000),
+            calls("shell", command=f"(setsid sleep 60 &) ; sleep 60; : {tag}", run_in_background=True),
+            calls("shell", command=f"touch up-{number}; sleep 60; : {tag}"),
+        ]
+        tools = [*workspace_tools(Workspace(place / "ws"))]
+        return Agent(Scripted([*work, "Done."]), tools, autonomy="full")
+
+    helpers = {f"helper{number}": Delegate(helper(number), "Helps.") for number in range(2)}
+    hands_out = [calls("new_task", agent=name, task="Go.", background=True) for name in helpers]
+    outer = Agent(
+        Scripted([*hands_out, calls("shell", command=f"sleep 60; : {tag}"), "Done."]),
+        [*workspace_tools(Workspace(place / "ws")), *delegation_tools(helpers)],
+        autonomy="full",
+        checkpoints=Checkpoints(place / "ws", store=place / "store"),
+    )
+    with closing(TranscriptFile(place / "t.jsonl")) as transcript:
+        outer.run_sync("Go.", transcript=transcript)
+
+
+def test_of_a_run_with_tasks_in_the_background_nothing_runs_on_and_all_of_it_can_be_undone(
+    tmp_path: Path,
+) -> None:
+    tag, ws = secrets.token_hex(8), tmp_path / "ws"
+    ws.mkdir()
+    (ws / "by-0").write_text("mine\n")
+    pid = in_fork(lambda: delegating_until_killed(tmp_path, tag))
+    deadline = time.monotonic() + 30
+    while not ((ws / "up-0").exists() and (ws / "up-1").exists()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert named_in_command_lines(tag)
+    killed_after(pid, 0)
+    deadline = time.monotonic() + GONE_WITHIN
+    while (left := named_in_command_lines(tag)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for survivor in left:
+        os.kill(survivor, signal.SIGKILL)
+    assert left == []
+    assert {(ws / f"by-{number}").read_text() for number in range(2)} == {"whole\n" * 1000}
+    messages = scan_transcript(tmp_path / "t.jsonl").mended
+    results = [result for message in messages for result in message.results]
+    assert [result.is_error for result in results] == [False, False, True]
+    assert results[-1].code is ErrorCode.OUTCOME_UNKNOWN
+    Checkpoints(ws, store=tmp_path / "store").undo()
+    # The empty folders that a sandbox covered names with go with the next command.
+    Toolbox(workspace_tools(Workspace(ws)), autonomy="full").call_sync("shell", {"command": "echo $0"})
+    assert sorted(path.name for path in ws.iterdir()) == ["by-0"]
+    assert (ws / "by-0").read_text() == "mine\n"

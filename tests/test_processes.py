@@ -23,6 +23,7 @@ from toolcrib import Agent, Toolbox, ToolCall
 from toolcrib.command.background import ProcessOutput, process_output
 from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
+from toolcrib.command.launch import ShellKind
 from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
 from toolcrib.models import Scripted
 from toolcrib.result import ToolResult
@@ -38,9 +39,11 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands are no
 class Talk:
     """A toolbox on a workspace, and what a model would do with it in one run."""
 
-    def __init__(self, place: Path, *, elsewhere: bool = False, **options: Any) -> None:
+    def __init__(
+        self, place: Path, *, elsewhere: bool = False, kind: ShellKind = "bash", **options: Any
+    ) -> None:
         self.events: list[Event] = []
-        tools = commands_elsewhere(place) if elsewhere else workspace_tools(Workspace(place))
+        tools = commands_elsewhere(place) if elsewhere else workspace_tools(Workspace(place), shell_kind=kind)
         options = {"autonomy": "full", **options}
         self.box = Toolbox(tools, **options)
 
@@ -60,10 +63,15 @@ async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
         yield made
 
 
-@pytest.fixture(params=["here", "elsewhere"])
+NEEDS_ZSH = (pytest.mark.slow, pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed"))
+
+
+@pytest.fixture(params=["here", "elsewhere", pytest.param("zsh", marks=NEEDS_ZSH)])
 async def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Talk]:
     """The contract of commands, wherever the files are."""
-    made = Talk(tmp_path, elsewhere=request.param == "elsewhere")
+    made = Talk(
+        tmp_path, elsewhere=request.param == "elsewhere", kind="zsh" if request.param == "zsh" else "bash"
+    )
     async with made.box:
         yield made
 

@@ -68,7 +68,7 @@ class RemoteCommand:
         self._run = run
         self._text = text
         self._folder = folder
-        self._kind = kind
+        self._kind: ShellKind = kind
         self._variables = variables
         self._grace = grace
         self._lease = lease

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from tests.properties import examples
 from tests.test_codec_journeys import ROUTES, SPECS, answered_by, full_conversation, journeys
+from toolcrib import Effect, tool
+from toolcrib.agent import Agent
 from toolcrib.call import ToolCall
 from toolcrib.codecs.text.codec import TextCodec
 from toolcrib.codecs.wire_json import encodable
 from toolcrib.content import Json, Text
-from toolcrib.conversation_cache import ConversationCache
+from toolcrib.conversation_cache import ConversationCache, cache_of
 from toolcrib.mending import mend
 from toolcrib.messages import Message, Opaque, Reasoning, Request, ResultPart
+from toolcrib.models import Scripted
 from toolcrib.result import ToolResult
 
 CODECS: dict[str, tuple[Any, str, dict[str, Any]]] = {
@@ -99,3 +102,30 @@ def test_a_body_that_was_sent_does_not_change_and_is_the_beginning_of_the_next(r
     end = len(whole) - 1 - marked
     assert whole[:end] == [json.dumps(item) for item in second[field]][:end]
     assert all(one is other for one, other in zip(first[field][1:end], second[field][1:end], strict=True))
+
+
+async def test_a_run_sends_each_request_with_what_was_written_before() -> None:
+    """Also where somebody replaces a message of the run, or changes a result, while it runs."""
+    bodies: list[tuple[str, str]] = []
+
+    class Sending(Scripted):
+        async def stream(self, request: Request) -> Any:
+            assert cache_of(request) is not None
+            bodies.append((wire("openai", request), wire("openai", replace(request, cache=None))))
+            async for item in super().stream(request):
+                yield item
+
+    @tool(effect=Effect.READ, secrets=())
+    def look(number: int) -> str:
+        """Look."""
+        if number == 2:
+            run.messages[0] = Message.user("another task")
+        elif number == 3:
+            run.messages[2].results[0].parts = (Text("shorter"),)
+        return f"seen {number}"
+
+    turns = [{"calls": [{"name": "look", "arguments": {"number": number}}]} for number in range(5)]
+    run = Agent(Sending([*turns, {"text": "done"}]), [look]).start("go")
+    await run
+    assert len(bodies) == 6 and all(kept == fresh for kept, fresh in bodies)
+    assert "another task" in bodies[-1][0] and "shorter" in bodies[-1][0]

@@ -142,7 +142,8 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         path = word.literal if word.literal is not None else _pattern(word)
         if kind == "ref":
             path = _in_revision(path)
-        quoted = word.literal is not None and path.rpartition("/")[2].strip("*")
+        last = path.rpartition("/")[2]
+        quoted = word.literal is not None and last.strip("*") and not {*"*?["}.isdisjoint(last)
         if quoted and usage.contents and name.startswith("git ") and paths.chooses_secrets(path):
             raise NotProved(f"{name}: a pattern that matches files that may hold secrets ({path})")
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"

@@ -32,6 +32,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.selector.passed
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Waits for threads without a timeout: on this clock, it would pass at once."""
+        await super().shutdown_default_executor()
+
 
 def run_virtually(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine without any real waiting."""

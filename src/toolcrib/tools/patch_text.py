@@ -263,7 +263,7 @@ def _after_anchors(shown: str, source: Source, chunk: Chunk, position: int) -> l
     text = source.text
     ends: list[int] = []
     for index, anchor in enumerate(chunk.anchors):
-        ends = [end for start, end in _lines_equal_to(text, anchor, position)]
+        ends = [end for _, end in _lines_equal_to(text, anchor, position)]
         if not ends:
             raise ToolError(f"The line {anchor!r} after @@ was not found in {shown}. Nothing was changed.")
         if index + 1 < len(chunk.anchors):

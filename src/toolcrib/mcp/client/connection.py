@@ -47,7 +47,7 @@ class Link(Protocol):
         """The streams of the SDK's messages from the server and to it."""
         ...
 
-    def conceal(self, text: str) -> str:
+    def conceal(self, text: str, /) -> str:
         """As `RemoteConnection.conceal`."""
         ...
 

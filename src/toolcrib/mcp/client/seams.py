@@ -73,7 +73,7 @@ class RemoteConnection(Protocol):
         """Send any other request and give its result as JSON data. Raises what `call_tool` raises."""
         ...
 
-    def conceal(self, text: str) -> str:
+    def conceal(self, text: str, /) -> str:
         """A text of the server without the credentials that it was sent or started with."""
         ...
 

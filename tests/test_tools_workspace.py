@@ -303,7 +303,7 @@ def test_a_raced_link_never_leads_a_search_out(flipping: Workspace) -> None:
     for _ in range(RACES // 10):
         try:
             listed = ListDir(flipping).execute(ListDirParams(path="victim", depth=2), CTX)
-            assert listed == "secret.txt  6 B"
+            assert listed in ("secret.txt  6 B", "secret.txt")  # without a size where it was moved meanwhile
         except ToolError:
             continue
 

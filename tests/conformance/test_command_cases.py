@@ -92,7 +92,7 @@ async def test_a_list_of_commands(case: dict[str, Any], tmp_path: Path) -> None:
             assert destroys(found) or as_path, found.result.text
     elif found.kind == "ready":
         # Upstream refuses every substitution and variable; ours is plain where what is inside is listed or harmless.
-        assert re.search(r"\$\(|`|\$\{HOME\}", given["command"])
+        assert re.search(r"\$\(|`|\$\{HOME\}|<\(", given["command"])
     else:
         assert isinstance(found, Refused) or (isinstance(found, Pending) and found.question.reason)
 

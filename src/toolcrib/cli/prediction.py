@@ -107,7 +107,8 @@ async def predict(
 
 def _refused_by_workspace(tool: ResolvedTool, request: PolicyRequest) -> str:
     """Why a tool that works on a workspace refuses the path in its arguments; "" if it accepts the path."""
-    workspace = getattr(tool.instance, "backend", None) or getattr(tool.instance, "workspace", None)
+    found = (getattr(tool.instance, name, None) for name in ("backend", "place", "workspace"))
+    workspace = next(filter(None, found), None)
     arguments = request.arguments
     if not isinstance(workspace, Workspace) or not isinstance(arguments, dict):
         return ""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib.content import Image
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
@@ -26,6 +27,7 @@ from toolcrib.tools import (
     Workspace,
     WriteFile,
     WriteFileParams,
+    textfile,
 )
 from toolcrib.tools.diffs import unified_diff
 from toolcrib.tools.line_address import address_of
@@ -489,3 +491,13 @@ def test_names_stay_on_their_line(ws: Workspace) -> None:
     put(ws, "two\nlines", "")
     put(ws, "é", "")
     assert ListDir(ws).execute(ListDirParams(), Context()).splitlines() == ["two\\nlines  0 B", "é  0 B"]
+
+
+@each("text", ["café crème", "ça va très bien, déjà vu", "Tromsø på søndag", "Größe: 5", "jalapeño", "25 °C"])
+def test_a_short_western_text_is_not_read_as_greek_or_russian(text: str) -> None:
+    assert textfile.detect(text.encode("cp1252")) == textfile.Encoding("windows-1252", guessed=True)
+
+
+@each("text, name", [("Привет, мир", "windows-1251"), ("Καλημέρα κόσμε", "windows-1253"), ("# Это для Python", "windows-1251")])  # fmt: skip
+def test_a_short_text_of_another_script_is_read_as_such(text: str, name: str) -> None:
+    assert textfile.detect(text.encode(name)) == textfile.Encoding(name, guessed=True)

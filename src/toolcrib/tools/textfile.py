@@ -69,6 +69,7 @@ LEGACY = {
 WESTERN = "cp1252"  # taken where others read the same text
 GUESSED_FROM = 100_000  # bytes, with the first character that is not ASCII among them
 NOT_ASCII = re.compile(rb"[\x80-\xff]")
+OTHER_SCRIPT = re.compile("([A-Za-z]?)[\u0370-\u06ff]+([A-Za-z]?)")  # Greek, Cyrillic, Hebrew, Arabic
 CONTROL = bytes(code for code in range(32) if code not in (8, 9, 10, 12, 13, 27)) + b"\x7f"
 
 
@@ -139,9 +140,16 @@ def _guess(data: bytes) -> Encoding | None:
     name = chardet.detect(sample, include_encodings=LEGACY, compat_names=False)["encoding"] or ""
     if name not in LEGACY or (text := _read_by(data, name)) is None:
         return None
-    if name != WESTERN and _read_by(data, WESTERN) == text:
+    western = _read_by(data, WESTERN) if name != WESTERN else None
+    if western is not None and (western == text or _mixes_scripts(text)):
         name = WESTERN
     return Encoding(LEGACY[name], guessed=True)
+
+
+def _mixes_scripts(text: str) -> bool:
+    """Whether most letters of another script stand within words of Latin letters, as when `café` is read as Greek."""
+    found = OTHER_SCRIPT.findall(text[:GUESSED_FROM])
+    return 2 * sum(bool(before or after) for before, after in found) > len(found)
 
 
 def _read_by(data: bytes, name: str) -> str | None:

@@ -68,7 +68,9 @@ def _users(counting: list[SettingsFile]) -> str:
 def _projects(counting: list[SettingsFile], workspace: Path) -> str:
     found = projects_settings(workspace)
     if found is None:
-        return f"{PLACE} of this folder: does not exist"
+        misplaced = (workspace / Path(PLACE).name).is_file()
+        hint = f"; the {Path(PLACE).name} that stands here is not read: move it there" if misplaced else ""
+        return f"{PLACE} of this folder: does not exist{hint}"
     why = why_not_trusted(found[0])
     if why:
         return f"{PLACE} of this folder: fine, but not used: {why}"

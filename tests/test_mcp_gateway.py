@@ -9,6 +9,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
+from tests.mcp_calls import toolset_of
 from tests.test_mcp_server import both_eras, person, text_of
 from toolcrib import Context, Effect, Toolbox, ToolError, tool
 from toolcrib.mcp import McpToolset
@@ -57,7 +58,16 @@ class Upstream:
             """Fail."""
             raise ToolError("not today")
 
-        tools = [look, hang, ask, wipe, fail]
+        @tool(effect=Effect.READ, secrets=())
+        async def warn(*, ctx: Context) -> str:
+            """Report progress, and log an error."""
+            peer = peer_of_call()
+            assert peer is not None
+            ctx.report(progress=0.5, tip="half")
+            await peer.log("error", "the disk of ada is full")
+            return "warned"
+
+        tools = [look, hang, ask, wipe, fail, warn]
         self.face = McpFace(Toolbox(tools, autonomy="full"), name="upstream")
 
 
@@ -79,7 +89,7 @@ async def test_tools_of_another_server_are_served_under_our_rules(era: str) -> N
         face.server, mode=era, elicitation_callback=person({"decision": "yes"}, "decline", asked=asked)
     ) as client:
         listed = {one.name: one for one in (await client.list_tools()).tools}
-        assert sorted(listed) == ["up__ask", "up__fail", "up__hang", "up__look", "up__wipe"]
+        assert sorted(listed) == ["up__ask", "up__fail", "up__hang", "up__look", "up__warn", "up__wipe"]
         assert listed["up__look"].title == "Look up"
         assert listed["up__look"].input_schema["properties"] == {"word": {"type": "string"}}
         # a stranger's word that its tool only reads does not count: a person is asked
@@ -171,3 +181,46 @@ async def test_resources_and_prompts_of_servers_behind_are_passed_on(era: str) -
         for name in ("up__other", "greet"):
             with pytest.raises(MCPError):
                 await client.get_prompt(name, {})
+
+
+async def test_what_an_older_server_says_and_asks_reaches_only_the_client_whose_call_it_serves() -> None:
+    servers = toolset_of(Upstream().face.server, "2025")
+    opened, answered = asyncio.Event(), asyncio.Event()
+
+    @tool(effect=Effect.READ, secrets=())
+    async def look_and_stay(*, ctx: Context) -> str:
+        """Open the connection, and go on while others use it."""
+        await ctx.call("srv__look", word="x")
+        opened.set()
+        await answered.wait()
+        return "stayed"
+
+    asked: dict[str, list[str]] = {"ada": [], "eve": []}
+    logged: dict[str, list[Any]] = {"ada": [], "eve": []}
+    told: list[Any] = []
+
+    def client_of(face: McpFace, who: str) -> Client:
+        async def elicit(ctx: Any, params: Any) -> types.ElicitResult:
+            asked[who].append(params.message)
+            page = isinstance(params, types.ElicitRequestURLParams)
+            return types.ElicitResult(action="accept", content=None if page else {"age": 42})
+
+        async def log(params: Any) -> None:
+            logged[who].append(params.data)
+
+        return Client(face.server, mode="legacy", elicitation_callback=elicit, logging_callback=log)
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    face = McpFace(Toolbox([servers, look_and_stay], autonomy="full"), name="gateway")
+    async with client_of(face, "eve") as eve, client_of(face, "ada") as ada:
+        staying = asyncio.create_task(eve.call_tool("look_and_stay", {}))
+        await asyncio.wait_for(opened.wait(), 5)
+        assert text_of(await ada.call_tool("srv__ask", {})) == "accept {'age': 42} accept"
+        await ada.call_tool("srv__warn", {}, progress_callback=progress)
+        answered.set()
+        assert text_of(await staying) == "stayed"
+    assert (len(asked["eve"]), len(asked["ada"])) == (0, 2)
+    assert logged["eve"] == [] and "the disk of ada is full" in str(logged["ada"])
+    assert told == ["half"]

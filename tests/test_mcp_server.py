@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -249,6 +250,29 @@ async def test_the_state_of_a_waiting_call_cannot_be_forged_moved_or_used_twice(
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
             await call("save", {"text": "x"}, input_responses=yes, request_state=state)
     assert ran == ["x"]
+
+
+async def test_an_answer_that_comes_twice_does_not_answer_the_next_question() -> None:
+    ran: list[str] = []
+
+    @tool(effect=Effect.WRITE, secrets=())
+    async def save(text: str, *, ctx: Context) -> str:
+        """Ask twice."""
+        await ctx.ask("empty the bin, too", ["bin"])
+        ran.append(text)
+        return "saved"
+
+    yes = {"approval": types.ElicitResult(action="accept", content={"decision": "yes"})}
+    async with Client(
+        McpFace(Toolbox([save])).server, mode="2026-07-28", elicitation_callback=person("decline")
+    ) as client:
+        first = await rounds_of(client)
+        second = await rounds_of(client, input_responses=yes, request_state=first.request_state)
+        assert second.input_requests is not None and "approval" not in second.input_requests
+        for state in (first.request_state, second.request_state):
+            with suppress(MCPError):  # the state was used before
+                await rounds_of(client, input_responses=yes, request_state=state)
+        assert ran == []
 
 
 async def test_calls_that_wait_for_an_answer_are_bounded_and_end_with_the_server() -> None:

@@ -8,6 +8,7 @@ here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -126,9 +127,14 @@ class ServerRequests:
             )
         request = {"method": method, "params": as_wire(params)}
         try:
-            return (await in_loop(call.loop, self._answered_while_open(call, request)))["it"]
+            return (await in_loop(call.loop, self._answered_for(call, request)))["it"]
         except CannotAsk as refusal:
             return ErrorData(code=INVALID_REQUEST, message=str(refusal))
+
+    async def _answered_for(self, call: RunningCall, request: dict[str, Any]) -> dict[str, Any]:
+        """The same as `_answered_while_open`, in the context of the call: another may have opened the connection."""
+        work = self._answered_while_open(call, request)
+        return await asyncio.get_running_loop().create_task(work, context=call.context.copy())
 
     async def _answered_while_open(self, call: RunningCall, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a request while the server waits for it on its connection, which cannot be saved."""

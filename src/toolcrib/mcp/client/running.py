@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Coroutine, Generator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.visible import on_one_line
@@ -53,6 +54,7 @@ class RunningCall:
 
     def __init__(self, ctx: Context[Any], remote: RemoteServer) -> None:
         self.ctx = ctx
+        self.context = copy_context()  # the connection may belong to the call of somebody else
         self.server = remote.config.name
         self._remote = remote
         self._connection: RemoteConnection | None = None
@@ -202,13 +204,14 @@ class RunningCall:
         self._reports += 1
         self._reported = now
         tip = on_one_line(self.concealed(words), MAX_TIP) if words else None
-        self.ctx.report(tip=tip, progress=progress)
+        self.context.copy().run(self.ctx.report, tip=tip, progress=progress)
 
     def log(self, level: str, data: Any) -> None:
         """A log message of the server: a status; an error is told in a line that stays."""
         words = data if isinstance(data, str) else str(data)
         if level in SEVERE and self._notes < MAX_NOTES:
             self._notes += 1
-            self.ctx.note(f"MCP server {self.server!r}: {on_one_line(self.concealed(words), MAX_TIP)}")
+            note = f"MCP server {self.server!r}: {on_one_line(self.concealed(words), MAX_TIP)}"
+            self.context.copy().run(self.ctx.note, note)
         else:
             self.report(words)

@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextvars import Context
 from typing import Any, TypeVar
 
 from toolcrib.event_loops import in_loop
@@ -135,7 +136,9 @@ class ServerHandle:
         with self._lock:
             starting = self._starting
             if starting is None or starting.done() or starting.get_loop().is_closed():
-                starting = self._starting = asyncio.ensure_future(self._start())
+                # Its context is empty: the connection serves others, too, than who opens it.
+                work = asyncio.get_running_loop().create_task(self._start(), context=Context())
+                starting = self._starting = work
                 starting.add_done_callback(lambda done: done.cancelled() or done.exception())
             return starting
 

@@ -114,6 +114,7 @@ class Rounds:
         self._seconds = seconds
         self._given = dict(given or {})
         self._asked = 0
+        self._names: set[str] = set()
         self._waiting: dict[str, tuple[types.InputRequest, asyncio.Future[Any]]] = {}
         self.news = asyncio.Event()
         self.on_change: Callable[[], None] = lambda: None
@@ -127,7 +128,9 @@ class Rounds:
         loop, names = asyncio.get_running_loop(), {}
         for name, request in requests.items():
             self._asked += 1
-            names[name] = shown = f"{name}_{self._asked}" if name in self._waiting else name
+            # A name is used once: an answer that comes twice must not answer the next question.
+            names[name] = shown = f"{name}_{self._asked}" if name in self._names else name
+            self._names.add(shown)
             self._waiting[shown] = (request, loop.create_future())
         futures = {name: self._waiting[shown][1] for name, shown in names.items()}
         if not anew:

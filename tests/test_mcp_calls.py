@@ -624,3 +624,14 @@ async def test_the_user_interface_of_a_tool_goes_with_its_result_to_who_can_show
     assert "ui://" not in result.text
     [finished] = [event for event in log.events if isinstance(event, CallFinished)]
     assert finished.result.extras["mcp"]["ui"] == {"server": "srv", "resource_uri": "ui://clock/app.html"}
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [(10**400, 30.0), (-(10**400), 0.05), (2000, 2.0), ("x", 1.0)],
+    ids=["huge", "negative", "usual", "text"],
+)
+def test_the_pause_between_polls_is_bounded_whatever_a_server_wants(given: Any, seconds: float) -> None:
+    from toolcrib.mcp.client.tasks import _interval
+
+    assert _interval({"pollIntervalMs": given}) == seconds

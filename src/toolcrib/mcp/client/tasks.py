@@ -110,7 +110,9 @@ def _interval(task: Mapping[str, Any]) -> float:
     given = task.get("pollIntervalMs")
     if not isinstance(given, int | float) or isinstance(given, bool) or given != given:
         return POLL
-    return min(max(given / 1000, LEAST_POLL), MOST_POLL)
+    return (
+        min(max(given, LEAST_POLL * 1000), MOST_POLL * 1000) / 1000
+    )  # an integer may be too large for a float
 
 
 def _why(task: Mapping[str, Any]) -> str:

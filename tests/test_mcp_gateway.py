@@ -224,3 +224,17 @@ async def test_what_an_older_server_says_and_asks_reaches_only_the_client_whose_
     assert (len(asked["eve"]), len(asked["ada"])) == (0, 2)
     assert logged["eve"] == [] and "the disk of ada is full" in str(logged["ada"])
     assert told == ["half"]
+
+
+class OtherLetters(Letters):
+    async def get(self, name: str, arguments: Any) -> dict[str, Any] | None:
+        return await super().get(name, {"who": "everybody"})
+
+
+async def test_a_prompt_is_asked_of_the_server_whose_whole_name_it_begins_with() -> None:
+    first = McpFace(Toolbox([]), prompts=Letters()).server
+    second = McpFace(Toolbox([]), prompts=OtherLetters()).server
+    toolset = McpToolset(in_process={"up": first, "up__more": second})
+    async with Client(McpFace(Toolbox([toolset]), prompts=PassedOnPrompts(toolset)).server) as client:
+        got = await client.get_prompt("up__more__greet", {"who": "Ada"})
+    assert getattr(got.messages[0].content, "text", "") == "Greet everybody."

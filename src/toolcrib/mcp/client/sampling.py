@@ -93,7 +93,9 @@ def _request(params: Mapping[str, Any], sampling: Sampling) -> Request:
     return Request(
         messages,
         max_tokens=min(most, sampling.max_tokens),
-        temperature=float(temperature) if isinstance(temperature, int | float) else None,
+        temperature=float(temperature)
+        if isinstance(temperature, int | float) and 0 <= temperature <= 2
+        else None,
         stop=tuple(word for word in stop if isinstance(word, str))[:4] if isinstance(stop, list) else (),
     )
 

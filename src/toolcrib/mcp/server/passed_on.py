@@ -70,9 +70,8 @@ class PassedOnResources(_Servers):
     async def templates(self) -> Sequence[Mapping[str, Any]]:
         """The templates of all servers."""
         listed = await self._listed("resources/templates/list", "resourceTemplates")
-        return [
-            *{item["uriTemplate"]: item for _, item in reversed(listed) if "uriTemplate" in item}.values()
-        ]
+        named = [item for _, item in reversed(listed) if isinstance(item.get("uriTemplate"), str)]
+        return [*{item["uriTemplate"]: item for item in named}.values()]
 
     async def read(self, uri: str) -> Sequence[Mapping[str, Any]] | None:
         """A resource: of the server that lists it, or else of the first that has it."""
@@ -108,15 +107,16 @@ class PassedOnPrompts(_Servers):
         ]
 
     async def get(self, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any] | None:
-        """A prompt of the server that its name begins with."""
+        """A prompt of the server that its name begins with; of several, the one with the longest name."""
         connections = await self._connections()
-        for server, connection in connections.items():
-            if name.startswith(server + SEPARATOR):
-                params = {"name": name.removeprefix(server + SEPARATOR), "arguments": dict(arguments)}
-                try:
-                    return await connection.request("prompts/get", params, timeout=TIME)
-                except MCPError as problem:
-                    raise ValueError(str(problem)) from None
-                except FAILURES:
-                    return None
-        return None
+        servers = [server for server in connections if name.startswith(server + SEPARATOR)]
+        if not servers:
+            return None
+        server = max(servers, key=len)
+        params = {"name": name.removeprefix(server + SEPARATOR), "arguments": dict(arguments)}
+        try:
+            return await connections[server].request("prompts/get", params, timeout=TIME)
+        except MCPError as problem:
+            raise ValueError(str(problem)) from None
+        except FAILURES:
+            return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.mcp_servers.raw import LEGACY, MODERN, text, tool
 from toolcrib import ErrorCode, Toolbox
 from toolcrib.mcp import McpServer, McpToolset, ServerState
 from toolcrib.mcp.client import http as http_module
+from toolcrib.mcp.client.http import HttpLink
 
 Answer = Callable[[dict[str, Any], Request], Any]
 
@@ -241,3 +244,44 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert http_module.proxy_for(url) == proxy
+
+
+def link() -> HttpLink:
+    return HttpLink("http://127.0.0.1:9/mcp", headers={})
+
+
+def test_a_credential_that_is_used_again_and_again_stays_hidden() -> None:
+    there = link()
+    for number in range(10 * http_module.REMEMBERED):
+        if number % (http_module.REMEMBERED // 2) == 0:
+            there.sent([("authorization", "Bearer of-a-busy-user"), ("accept", "application/json")])
+        there.sent([("authorization", f"Bearer of-user-{number:04}")])
+        assert there.conceal("for of-a-busy-user") == "for (hidden: authorization)"
+
+
+def test_a_credential_that_another_one_begins_with_leaves_no_rest() -> None:
+    there = link()
+    there.sent([("x-api-key", "sk-abcdef"), ("authorization", "Bearer sk-abcdef-and-more")])
+    assert there.conceal("sk-abcdef-and-more") == "(hidden: authorization)"
+
+
+def test_texts_are_read_while_another_thread_sends(request: pytest.FixtureRequest) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    request.addfinalizer(lambda: sys.setswitchinterval(before))
+    there, problems = link(), list[BaseException]()
+
+    def read() -> None:
+        try:
+            for _ in range(3_000):
+                there.conceal("no credential")
+        except RuntimeError as problem:
+            problems.append(problem)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    number = 0
+    while any(reader.is_alive() for reader in readers):
+        there.sent([("authorization", f"Bearer of-user-{(number := number + 1):06}")])
+    assert problems == []

@@ -229,7 +229,7 @@ class _Scan:
         )
 
     def _add_ignored(self, folder: _Folder, ignored: list[tuple[str, str, os.stat_result]]) -> None:
-        """Covers ignored files that are few in their folder, such as `.env`. Many of them are made by programs."""
+        """Covers the ignored files of a folder that has few, such as `.env`. Many are a program's output."""
         self._ignored += len(ignored)
         few = len(ignored) <= self._limits.ignored_in_folder and self._ignored <= self._limits.ignored_paths
         for name, path, status in ignored:

@@ -124,7 +124,7 @@ def detect(data: bytes) -> Encoding | None:
 
 
 def _is_mostly_utf8(data: bytes) -> bool:
-    """Whether more characters that are not ASCII read as UTF-8 than there are bytes that do not."""
+    """Whether most of what is not ASCII is valid UTF-8: more characters of it than invalid bytes."""
     readable = data.decode("utf-8", "ignore")
     strange = len(data) - len(readable.encode())
     return len(readable) - len(readable.encode("ascii", "ignore")) > strange

@@ -203,7 +203,7 @@ class BackgroundProcess:
             await self.ended()
 
     def screen_since(self, start: int) -> TerminalScreen | None:
-        """The screen of its terminal, if a program draws on it: in the output from `start` on, or all over it now."""
+        """The screen of its terminal, if a program drew on it since `start` or fills all of it now; else None."""
         if not self.runs.terminal:
             return None
         offset, data = self.output.read(max(self._drawn, self.output.total - MAX_DRAWN), MAX_DRAWN)

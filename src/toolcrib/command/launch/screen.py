@@ -57,7 +57,7 @@ class TerminalScreen:
 
     @property
     def second(self) -> bool:
-        """Whether a program has the second screen, which it leaves as it found the first."""
+        """Whether a program uses the alternate screen; when it leaves that, the main screen comes back unchanged."""
         return self._shown is not self._main
 
     def feed(self, data: bytes) -> None:
@@ -91,7 +91,7 @@ class TerminalScreen:
         return self._shown.cursor.y + 1, self._shown.cursor.x + 1
 
     def scrolled(self) -> str:
-        """What is seen after the end of a program, also by scrolling up; where it left nothing, its last screen."""
+        """What a person sees after a program has ended, scrolled lines included; if that is empty, its last screen."""
         above = ["".join(line[x].data for x in range(COLUMNS)) for line in self._main.history.top]
         whole = _lines([*above, *self._main.display])
         return whole or (_lines(self._second.display) if self._second is not None else "")

@@ -55,7 +55,7 @@ class HttpLink:
         self.status: int | None = None  # of the last answer
         self._problem = ""
         self._conceal = conceal
-        self._sent: dict[str, str] = {}  # credentials, each with the name of its header; the oldest first
+        self._sent: dict[str, str] = {}  # credentials, each with the name of its header; last sent, last here
 
     def explanation(self) -> str:
         """What the last request failed with; "" if it did not."""
@@ -64,20 +64,20 @@ class HttpLink:
     def conceal(self, text: str) -> str:
         """A text of the server without the credentials of its configuration, and those that were sent last."""
         text = self._conceal(text)
-        for value, name in self._sent.items():
-            if value in text:
-                text = text.replace(value, f"(hidden: {name})")
+        sent = self._sent.copy()  # at once: other threads read texts while the connection's own one sends
+        for value in sorted((value for value in sent if value in text), key=len, reverse=True):
+            text = text.replace(value, f"(hidden: {sent[value]})")
         return text
 
     def sent(self, headers: Iterable[tuple[str, str]]) -> None:
         """Remember the credentials in the headers of a request: a token that was renewed, or of one caller."""
         for name, value in headers:
-            if _names_credential(name) and len(value) >= SHORTEST:
-                secret = credential_of(value)
-                if secret not in self._sent and len(secret) >= SHORTEST:
-                    self._sent[secret] = name
-                    if len(self._sent) > REMEMBERED:
-                        del self._sent[next(iter(self._sent))]
+            secret = credential_of(value) if _names_credential(name) else ""
+            if len(secret) >= SHORTEST:
+                self._sent.pop(secret, None)  # so that those in use are the last to be forgotten
+                self._sent[secret] = name
+                if len(self._sent) > REMEMBERED:
+                    del self._sent[next(iter(self._sent))]
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:

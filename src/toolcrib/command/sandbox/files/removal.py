@@ -74,7 +74,7 @@ def _opened(parent: int, name: str) -> int:
 
 
 def _without_files(fd: int) -> list[str]:
-    """Remove all but the folders in a folder; gives their names."""
+    """Remove the files and links in a folder, and return the names of the folders that are left."""
     folders: list[str] = []
     with suppress(OSError), os.scandir(fd) as entries:
         for entry in entries:

@@ -14,6 +14,7 @@ from toolcrib.tools.file_types import FILE_TYPES, patterns_of_type
 from toolcrib.tools.grep_params import GrepParams
 from toolcrib.tools.grep_results import GrepResults
 from toolcrib.tools.grep_search import GrepSearch
+from toolcrib.tools.posix_classes import without_posix_classes
 from toolcrib.tools.regex_search import BadPattern
 from toolcrib.tools.ripgrep import find_ripgrep
 
@@ -63,8 +64,9 @@ class Grep(
                 f"pattern is {len(params.pattern):,} characters long; at most {MAX_PATTERN:,} are possible."
             )
         try:
-            if not FLAGS.search(params.pattern):
-                re.compile(params.pattern)
+            pattern = without_posix_classes(params.pattern)
+            if not FLAGS.search(pattern):
+                re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as wrong:
             return _not_valid(params.pattern, str(wrong))
         try:

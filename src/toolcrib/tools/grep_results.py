@@ -70,6 +70,8 @@ class GrepResults:
         said = f"No matches for {params.pattern!r} in {where}{f' ({only})' if only else ''}."
         if r"\n" in params.pattern and not params.multiline:
             said += r" No line contains \n; set multiline to look across lines."
+        if r"\|" in params.pattern:
+            said += r" \| is the character | itself; for one text or the other write | alone."
         return said
 
     def _left_out(self) -> Iterator[str]:

@@ -21,6 +21,7 @@ from toolcrib.tools.backends.refusals import FileTooLargeError
 from toolcrib.tools.file_types import patterns_of_type
 from toolcrib.tools.file_walk import FileWalk, is_file, read_or_none
 from toolcrib.tools.line_filter import line_filter
+from toolcrib.tools.posix_classes import without_posix_classes
 from toolcrib.tools.regex_search import RegexSearcher, TooSlow, Wanted
 from toolcrib.tools.ripgrep import texts_with_matches
 from toolcrib.tools.textfile import SNIFFED, detect
@@ -75,7 +76,8 @@ class GrepSearch:
         self.ctx = ctx
         self.results = results
         self.deadline = time.monotonic() + SECONDS
-        self.filter = line_filter(params.pattern, ignore_case=params.ignore_case)
+        self.pattern = without_posix_classes(params.pattern)
+        self.filter = line_filter(self.pattern, ignore_case=params.ignore_case)
         if params.multiline:
             self.filter = replace(self.filter, expression="")
         self.ripgrep = ripgrep if self.filter.expression else None
@@ -120,7 +122,7 @@ class GrepSearch:
         shows = output not in ("files", "count")
         before, after = (0, 0) if isinstance(output, str) else (output.before, output.after)
         return Wanted(
-            pattern=params.pattern,
+            pattern=self.pattern,
             filter="" if self.filter.for_linear else self.filter.expression,
             ignore_case=params.ignore_case,
             multiline=params.multiline,

@@ -20,6 +20,7 @@ from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.command_place import commands_of
+from toolcrib.tools.posix_classes import without_posix_classes
 from toolcrib.tools.regex_search import BadPattern, RegexSearcher, TooSlow, Wanted
 
 if TYPE_CHECKING:
@@ -163,8 +164,12 @@ class LineSearch:
         self._text = pattern if not SIGNS.search(pattern) else ""
         self._searcher: RegexSearcher | None = None
         if not self._text:
-            # one match in each text is enough
-            wanted = Wanted(pattern, room=0, most=1)
+            try:
+                wanted = Wanted(
+                    without_posix_classes(pattern), room=0, most=1
+                )  # one match in each text is enough
+            except re.error as wrong:
+                raise ToolError(_not_valid(str(wrong))) from None
             self._searcher = RegexSearcher(wanted, time.monotonic() + timeout + 5.0, ctx.check_cancelled)
 
     def __enter__(self) -> LineSearch:
@@ -207,10 +212,14 @@ class LineSearch:
         try:
             matches = await asyncio.to_thread(self._searcher.search, [text.encode()])
         except BadPattern as wrong:
-            raise ToolError(f"until is no valid regular expression: {wrong}.") from None
+            raise ToolError(_not_valid(str(wrong))) from None
         except TooSlow:
             raise ToolError("until took too long to match. Simplify the regular expression.") from None
         return matches[0].count > 0
+
+
+def _not_valid(why: str) -> str:
+    return f"until is no valid regular expression: {why}."
 
 
 def process_result(process: BackgroundProcess, reading: Any, matched: bool | None = None) -> ProcessResult:

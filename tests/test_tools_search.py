@@ -190,6 +190,9 @@ def test_paths_are_relative_to_the_workspace_also_from_a_folder(tmp_path: Path) 
     assert sorted(glob(ws, "*.py", path="src")) == ["src/a.py", "src/x/b.py"]
     assert glob(ws, "/*.py", path="src") == ["src/a.py"]
     assert glob(ws, "x/*", path=f"{tmp_path}/src") == ["src/x/b.py"]
+    assert glob(ws, f"{tmp_path}/src/*.py") == ["src/a.py"] == glob(ws, f"{tmp_path}/src/*.py", path="src/x")
+    assert sorted(glob(ws, f"{tmp_path}/**/*.py")) == ["c.py", "src/a.py", "src/x/b.py"]
+    assert glob(ws, f"{tmp_path}-other/*.py") == []
     assert glob(ws, "nothing/*.py") == [] and glob(ws, "*.rs") == []
     with pytest.raises(ToolError, match="There is no folder srk"):
         glob(ws, "*", path="srk")

@@ -63,6 +63,7 @@ class GlobFiles(
         self.backend = backend
 
     def accesses(self, params: GlobParams) -> tuple[Access, ...]:
+        params = self._in_workspace(params)
         return self.backend.accesses_to(Reach.READ, params.path, subtree=True, pattern=params.pattern)
 
     def precheck(self, params: GlobParams) -> str | None:
@@ -77,6 +78,7 @@ class GlobFiles(
     def execute(self, params: GlobParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
             raise ToolError(problem)
+        params = self._in_workspace(params)
         glob = GlobPattern(params.pattern, dotfiles=params.include_hidden)
         start = self.backend.place(params.path).shown
         search = _GlobSearch(self.backend, start, glob.base(), params.include_ignored, ctx)
@@ -104,6 +106,19 @@ class GlobFiles(
             return f"[{' '.join([past, *notes])}]"
         text = "\n".join(printable_path(path) for _, path in shown)
         return f"{text}\n\n[{' '.join(notes)}]" if notes else text
+
+    def _in_workspace(self, params: GlobParams) -> GlobParams:
+        """The same search, if its pattern begins with the workspace's own path, with a path and pattern below it."""
+        if not params.pattern.startswith("/"):
+            return params
+        try:
+            base = "/" + GlobPattern(params.pattern).base()
+            folder = self.backend.place(base).shown
+        except (GlobError, ToolError):
+            return params
+        if folder == base.strip("/") or base == "/":  # to this backend, "/" is the folder that is searched
+            return params
+        return params.model_copy(update={"path": folder, "pattern": params.pattern[len(base) :]})
 
 
 def _capped(params: GlobParams, last: int, total: int) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from tests.commands_elsewhere import backend_elsewhere, commands_with
-from toolcrib import Toolbox
+from toolcrib import Answer, Toolbox, Verdict
 from toolcrib.command.remote import scripts
-from toolcrib.rules import read_rules
+from toolcrib.question import Lasting
+from toolcrib.rules import ApprovalStore, read_rules
 from toolcrib.secrets import Environment
 from toolcrib.tools import Process, ProcessList, ProcessWrite, Shell, Workspace, WriteFile
 from toolcrib.tools.backends import CommandBackend, CompositeBackend, MemoryBackend
@@ -120,6 +121,89 @@ def test_every_command_asks_unless_a_rule_allows_it(tmp_path: Path) -> None:
     assert seen == []
     call(box, "git status --short")
     assert seen
+
+
+NONSENSE = {
+    "an end that is none": "echo '0 0 evil; rm -rf x' > $d/end; sleep 3",
+    "an end in words": "echo abc def > $d/end; sleep 3",
+    "a status beyond all numbers": "echo 99999999999999999999 0 > $d/end; sleep 3",
+    "a folder for an end": "mkdir $d/end; sleep 0.5; echo late",
+    "output without an end": "ln -s /dev/zero $d/0; ln -s /dev/zero $d/1; sleep 0.5; echo late",
+    "a piece of 3 GB": "truncate -s 3G $d/1; sleep 0.5; echo late",
+    "a pipe for a piece": "mkfifo $d/1; sleep 0.5; echo late",
+    "its folder is gone": "rm -rf $d; sleep 0.5",
+    "its supervisor is another": "echo 99999999 > $d/supervisor; echo late",
+}
+
+
+@pytest.mark.parametrize("forged", NONSENSE.values(), ids=NONSENSE)
+async def test_what_a_command_writes_into_its_folder_there_harms_nothing_here(
+    forged: str, tmp_path: Path
+) -> None:
+    whole, most = backend_elsewhere(tmp_path), [0]
+
+    async def run(command: str, stdin: bytes) -> tuple[int, bytes, bytes]:
+        answer = await whole.run_command(command, stdin)
+        most[0] = max(most[0], len(answer.stdout))
+        return answer.code, answer.stdout, answer.stderr
+
+    box = Toolbox([Shell(CommandBackend(run), grace=0)], autonomy="full")
+    result = await box.call("shell", {"command": f"d=$TOOLCRIB_PROCESS; {forged}", "timeout": 2})
+    assert "internal error" not in result.text and len(result.text) < 1_000
+    assert most[0] < 1_100_000  # sixteen pieces, whatever they were replaced by
+
+
+async def test_an_answer_that_means_nothing_ends_the_command(tmp_path: Path) -> None:
+    whole, tag = backend_elsewhere(tmp_path), f"tag-{os.urandom(6).hex()}"
+
+    async def run(command: str, stdin: bytes) -> tuple[int, bytes, bytes]:
+        answer = await whole.run_command(command, stdin)
+        return answer.code, b"Welcome to far!\n" + answer.stdout, b""
+
+    box = Toolbox([Shell(CommandBackend(run), grace=0.1)], autonomy="full")
+    result = await box.call("shell", {"command": f"sleep 61; : {tag}"})
+    assert result.is_error and "means nothing" in result.text
+    assert await ended(tag)
+
+
+QUOTES = "echo $'a\\'; touch made #\\''"  # one word to bash; to other shells two commands
+
+
+def test_a_command_is_not_allowed_as_bash_reads_it_where_another_shell_may_run_it(tmp_path: Path) -> None:
+    for rule in ('allow = true\ncommand = "echo *"', 'deny = true\ncommand = "touch *"'):
+        rules = read_rules(f"[[rule]]\n{rule}")
+        box = Toolbox([Shell(backend_elsewhere(tmp_path))], policy=rules.policy())
+        assert ("rule denies it" if "deny" in rule else "approv") in call(box, QUOTES)[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_of_the_whole_host_is_none_of_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    allowed = read_rules('[[rule]]\nallow = true\ncommand = "cat *"')
+    box = Toolbox([Shell(backend_elsewhere(tmp_path))], policy=allowed.policy())
+    assert "approv" in call(box, "cat /etc/hostname", workdir="etc")[0]
+    denied = read_rules('[[rule]]\ndeny = true\npath = "/etc/**"').policy()
+    box = Toolbox([Shell(backend_elsewhere(tmp_path))], policy=denied, autonomy="full")
+    assert "a rule denies it" in call(box, "cat /etc/hostname", workdir="etc")[0]
+
+
+async def test_a_yes_to_a_script_elsewhere_is_for_what_was_in_it_and_for_once(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question)
+        if "echo two" in question.preview:
+            (tmp_path / "run.sh").write_text("echo three")
+        return Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+
+    store = ApprovalStore(tmp_path.parent / "approvals.json")
+    box = Toolbox([Shell(backend_elsewhere(tmp_path))], approver=approver, approvals=store)
+    for code, runs in (("echo one", "one"), ("echo two", "three")):
+        (tmp_path / "run.sh").write_text(code)
+        assert (await box.call("shell", {"command": "sh run.sh"})).text == runs
+    shown = [question.preview.partition("| ")[2] for question in asked]
+    assert shown == ["echo one", "echo two", "echo three"]  # what changed meanwhile is asked about anew
+    assert store.all() == [] and all(question.strict for question in asked)
 
 
 @pytest.mark.parametrize("make", [Shell, Process, ProcessWrite, ProcessList])

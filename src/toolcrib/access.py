@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["OWN", "PATHS", "UNKNOWN_WORD", "Access", "Confinement", "DeniedPaths", "Reach"]
+__all__ = ["OWN", "PATHS", "UNKNOWN_WORD", "UNSEEN_CODE", "Access", "Confinement", "DeniedPaths", "Reach"]
 
 
 class Reach(StrEnum):
@@ -19,6 +19,7 @@ class Reach(StrEnum):
 
 
 UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
+UNSEEN_CODE = "\ufffd"
 OWN = (
     "process://"  # begins the names of resources that a call only touches if it names them: those of its run
 )
@@ -52,6 +53,7 @@ class Access:
     sandbox
       hides what `ctx.denied_paths` finds.
     - `code`: a digest of the files whose code a command runs; an approval of the command holds for that code alone.
+      `UNSEEN_CODE` where nobody here can look at them: then no answer is remembered.
     - `real`: where the name that is listed before it leads through links.
     - `secret`: the contents are given, and may be secret by the name; only full autonomy reads such contents unasked.
     - `confined`: what enforces that the access stays inside a folder; None where nothing does. State it only where

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.access import UNSEEN_CODE
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
 from toolcrib.fingerprint import fingerprint
@@ -97,6 +98,7 @@ class Decider:
         ready = ready._replace(fingerprint=mark)
         if not decision.strict and self.approvals.covers_call(ready):
             return ready._replace(approved=True, why="approved before")
+        strict = decision.strict or any(access.code == UNSEEN_CODE for access in accesses or ())
         question = Question(
             key=ready.key,
             tool=ready.call.name,
@@ -106,9 +108,9 @@ class Decider:
             effect=ready.effect.label,
             fingerprint=mark,
             edits=ready.edits,
-            prefixes=() if decision.strict else prefixes_of(accesses),
-            folders=() if decision.strict else folders_of(ready),
-            strict=decision.strict,
+            prefixes=() if strict else prefixes_of(accesses),
+            folders=() if strict else folders_of(ready),
+            strict=strict,
             title=ready.tool.definition.facts.title,
         )
         if self._masking is not None:

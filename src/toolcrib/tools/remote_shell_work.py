@@ -8,16 +8,21 @@ process of that place can read a command line.
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from toolcrib.access import UNSEEN_CODE, Reach
 from toolcrib.command.background import Processes
 from toolcrib.command.explain import Reporter, result_text
-from toolcrib.command.judge import accesses_of, why
+from toolcrib.command.explain.scripts import digest_of, places_of_code, shown_code
+from toolcrib.command.judge import Judgement, accesses_of, why
 from toolcrib.command.launch import BoundedOutput
 from toolcrib.command.launch.run_command import MAX_OUTPUT
 from toolcrib.command.remote import RemoteCommand
+from toolcrib.command.remote.code_files import look_at
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult
@@ -41,6 +46,12 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
     from toolcrib.effect import Effect
     from toolcrib.tools.backends import CommandRunner
+
+
+READ_BY_BASH = re.compile(r"\$['\"]")
+OTHER_QUOTES = (
+    "it has quotes that other shells than bash read otherwise, and there may be no bash where it runs"
+)
 
 
 class RemoteShellWork:
@@ -68,7 +79,14 @@ class RemoteShellWork:
 
     def accesses(self, params: ShellParams) -> tuple[Access, ...]:
         command = self._judge(params)
-        return accesses_of(command.shown, command.judgement, command.folder, unasked=False)
+        found = accesses_of(command.shown, command.judgement, command.folder, unasked=False)
+        if not places_of_code(params.command, command.folder):
+            return found
+        # To look at the files takes a command there, and no event loop is to wait for that.
+        return tuple(
+            replace(one, code=UNSEEN_CODE) if one.reach is Reach.RUN and not one.hint else one
+            for one in found
+        )
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         command = self._judge(params)
@@ -80,12 +98,26 @@ class RemoteShellWork:
         lines = [f"where the files are, in {spelled_out(params.workdir)}:", spelled_out(params.command)]
         if params.run_in_background:
             lines.insert(0, "in the background, until it ends or the run is over")
-        return Preview("\n".join(lines))
+        places = places_of_code(params.command, self.place.resource(params.workdir))
+        try:
+            code = look_at(self.place, places) if places else {}
+        except (ToolError, ValueError):
+            return Preview(
+                "\n".join([*lines, "What stands in the files that it runs could not be looked at."])
+            )
+        return Preview("\n".join([*lines, *shown_code(code)]), digest_of(code))
 
     def _judge(self, params: ShellParams) -> CommandToRun:
         # Nothing is proved: the files are not on this machine, so where names lead cannot be looked up here.
         asked = Asked(params.command, tuple(params.env.items()), self.kind, params.terminal)
-        return judged(asked, "/", self.place.resource(params.workdir), False)
+        top = self.place.folder_of_commands(".")
+        root = posixpath.normpath(top) if top.startswith("/") else None
+        command = judged(asked, root, self.place.resource(params.workdir), False)
+        judgement = command.judgement
+        if judgement.plan is None or judgement.verdict == "deny" or not READ_BY_BASH.search(command.text):
+            return command
+        unread = Judgement("ask", OTHER_QUOTES, programs=judgement.programs)
+        return replace(command, judgement=unread)
 
     async def execute(self, params: ShellParams, ctx: Context[Any]) -> ToolResult:
         if problem := self.precheck(params):

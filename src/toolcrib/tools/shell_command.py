@@ -101,8 +101,12 @@ def problem_of_variables(env: Mapping[str, str]) -> str | None:
 
 
 @lru_cache(64)
-def judged(asked: Asked, root: str, folder: str, inside: bool) -> CommandToRun:
-    """Judges a command in a folder. `inside` says whether the folder belongs to the workspace itself."""
+def judged(asked: Asked, root: str | None, folder: str, inside: bool) -> CommandToRun:
+    """Judges a command in a folder below `root`, which is None where nobody knows its path.
+
+    `inside` says whether the folder belongs to the workspace itself.
+    """
+    workspace = None if root is None else str(Path(root, folder))
     spelled = as_variables(asked.command)
     text, secrets = (
         (asked.command, {}) if isinstance(spelled, str) else spelled
@@ -110,11 +114,11 @@ def judged(asked: Asked, root: str, folder: str, inside: bool) -> CommandToRun:
     of_variables = tuple(match[1] for _, value in asked.env for match in REFERENCE.finditer(value))
     if reason := _not_proved(asked):
         shown = "".join(f"export {name}={quoted(value)}\n" for name, value in asked.env) + text
-        judgement = judge(shown, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+        judgement = judge(shown, cwd_is_workspace=inside, workspace=workspace)
         if judgement.verdict != "deny":
             judgement = Judgement("ask", reason, programs=judgement.programs)
         return CommandToRun(text, shown, secrets, of_variables, folder, judgement, inside)
-    judgement = judge(text, cwd_is_workspace=inside, workspace=str(Path(root, folder)))
+    judgement = judge(text, cwd_is_workspace=inside, workspace=workspace)
     if PREFIX in text and judgement.verdict == "plain":
         judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
     return CommandToRun(text, text, secrets, of_variables, folder, judgement, inside)

@@ -132,9 +132,8 @@ class ShellWork:
         to_decide: Iterable[Access] = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
         if judgement.verdict == "ask":
-            to_decide = with_code(
-                to_decide, params.command, str(Path(self.workspace.root.path, command.folder))
-            )
+            folder = str(Path(self.workspace.root.path, command.folder))
+            to_decide = with_code(to_decide, files_of_code(params.command, folder))
         decided = (*self.workspace.with_targets(to_decide), *leads)
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper or not command.inside or command.secrets or command.secrets_of_variables:

@@ -7,8 +7,8 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from toolcrib.access import Access, Reach
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
@@ -16,7 +16,7 @@ from toolcrib.command.programs.traits import traits_of
 from toolcrib.folder_handles import CLOEXEC, NONBLOCK
 from toolcrib.visible import spelled_out
 
-__all__ = ["digest_of", "files_of_code", "shown_code", "with_code"]
+__all__ = ["CodeFile", "digest_of", "files_of_code", "places_of_code", "shown_code", "with_code"]
 
 MAX_FILES = 50
 MAX_WORDS = 500
@@ -24,6 +24,7 @@ MAX_SHOWN = 3  # files
 MAX_BYTES = 1 << 24  # of one file
 SHOWN_LINES = 40
 SHOWN_CHARACTERS = 4_000
+SHOWN_BYTES = 4 * SHOWN_CHARACTERS + 4
 # What these run stands in a file that their arguments do not name.
 IMPLIED = {
     "make": ("GNUmakefile", "makefile", "Makefile"), "gmake": ("GNUmakefile", "makefile", "Makefile"),
@@ -34,11 +35,32 @@ IMPLIED = {
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
 
 
-def files_of_code(command: str, folder: str) -> dict[str, bytes]:
-    """{path: contents} of the files that a command names, if it runs code that stands in files; else {}.
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """A file whose code a command runs: what it begins with, and a digest of all of it."""
 
-    Which of its words is the script is not always known (`$SHELL run.sh`, `cat run.sh | sh`), so that each counts that
-    is the name of a file. `folder` is where the command starts.
+    begins: bytes
+    digest: str
+
+
+def files_of_code(command: str, folder: str) -> dict[str, CodeFile]:
+    """{path: file} of the files that a command names, if it runs code that stands in files; else {}.
+
+    `folder` is where the command starts.
+    """
+    found: dict[str, CodeFile] = {}
+    for place in places_of_code(command, folder):
+        if len(found) < MAX_FILES and (data := _contents(place)) is not None:
+            found[posixpath.relpath(place, folder)] = CodeFile(
+                data[:SHOWN_BYTES], hashlib.sha256(data).hexdigest()
+            )
+    return found
+
+
+def places_of_code(command: str, folder: str) -> list[str]:
+    """The paths that a command names, if it runs code that stands in files; else none.
+
+    Which of its words is the script is not always known (`$SHELL run.sh`, `cat run.sh | sh`), so that each counts.
     """
     words: list[str] = []
     folders = [folder]
@@ -50,37 +72,33 @@ def files_of_code(command: str, folder: str) -> dict[str, bytes]:
         if UNKNOWN in argv[0] or "/" in argv[0] or traits.runs or traits.as_its_command:
             words += WORDS.split(command)
         words += IMPLIED.get(name, ())
-    found: dict[str, bytes] = {}
-    for place in dict.fromkeys(
-        posixpath.join(at, word) for word in words[:MAX_WORDS] if word for at in folders
-    ):
-        if len(found) < MAX_FILES and (data := _contents(place)) is not None:
-            found[posixpath.relpath(place, folder)] = data
-    return found
+    return list(
+        dict.fromkeys(posixpath.join(at, word) for word in words[:MAX_WORDS] if word for at in folders)
+    )
 
 
-def digest_of(files: dict[str, bytes]) -> str:
+def digest_of(files: Mapping[str, CodeFile]) -> str:
     """One text for the contents of all files; "" for none."""
     whole = hashlib.sha256()
-    for path, data in sorted(files.items()):
-        whole.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\n".encode("utf-8", "surrogatepass"))
+    for path, file in sorted(files.items()):
+        whole.update(f"{path}\0{file.digest}\n".encode("utf-8", "surrogatepass"))
     return whole.hexdigest() if files else ""
 
 
-def with_code(accesses: Iterable[Access], command: str, folder: str) -> tuple[Access, ...]:
+def with_code(accesses: Iterable[Access], files: Mapping[str, CodeFile]) -> tuple[Access, ...]:
     """The accesses, of which each command holds a digest of the files whose code would run."""
-    code = digest_of(files_of_code(command, folder))
+    code = digest_of(files)
     return tuple(
         replace(access, code=code) if code and access.reach is Reach.RUN and not access.hint else access
         for access in accesses
     )
 
 
-def shown_code(files: dict[str, bytes]) -> list[str]:
+def shown_code(files: Mapping[str, CodeFile]) -> list[str]:
     """Lines for a person: the beginning of each file that is text."""
     lines: list[str] = []
-    for path, data in list(files.items())[:MAX_SHOWN]:
-        text = data.decode("utf-8", "replace")
+    for path, file in list(files.items())[:MAX_SHOWN]:
+        text = file.begins.decode("utf-8", "replace")
         if "\0" in text:
             continue
         shown = text[:SHOWN_CHARACTERS].split("\n")[:SHOWN_LINES]

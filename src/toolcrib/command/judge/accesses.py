@@ -45,6 +45,7 @@ FILE_LIST = re.compile(  # an option whose file names more files
     r"--(?:files0?-from|(?:in|ex)clude-from|pathspec-from-file|(?:no-)?(?:from|batch)-file|args?-file)(?:=.*)?|-@",
     re.DOTALL,
 )
+BASH_QUOTE = "$'"
 GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
 
 
@@ -56,6 +57,8 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     if judgement.plan is None:
         words = WORDS.split(command)
         found = [Access(Reach.RUN, command), *_hints(_found_in(command)), *_hosts(command.split())]
+        if BASH_QUOTE in command:  # a shell that does not know this quote runs what bash takes for a word
+            found += _hints(_found_in(command.replace(BASH_QUOTE, "'")))
         unknown = _any_path() if EXPANDED.search(command) else ()
         return tuple(dict.fromkeys([*found, *_possible_paths(words, folder), *unknown]))
     found = []

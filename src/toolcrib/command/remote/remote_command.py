@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,6 +14,7 @@ from toolcrib.command.launch.process_tree import start_uncancelled
 from toolcrib.command.launch.shell_words import SHELL_OPTIONS, ShellKind
 from toolcrib.command.launch.terminal import relay_source
 from toolcrib.command.remote import scripts
+from toolcrib.visible import spelled_out
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RemoteCommand", "RemoteInput", "ScriptOutput"]
 
+HEAD = re.compile(rb"(\d{1,9}) (-|\d{1,3}) *(\d{1,9})")  # what an answer begins with
+MAX_SAID = 300  # characters of what a transport says when it fails
 PIECE = 4096  # bytes that a pipe takes as a whole or not at all
 ATTEMPTS = 3  # of a poll whose transport fails
 SCRIPT_TIMEOUT = 60.0  # seconds
@@ -132,7 +136,12 @@ class RemoteCommand:
         while True:
             answer = await self._asked(script, stdin, again=not stdin)
             head, _, data = answer.partition(b"\n")
-            taken, ended, left = head.split(b" ")
+            if (read := HEAD.fullmatch(head)) is None or not 0 <= int(
+                read[1]
+            ) - self._taken <= scripts.PIECES:
+                await self._run(scripts.stop(self._name, self._grace), b"")
+                raise OSError("the other host gave an answer that means nothing, so the command was ended")
+            taken, ended, left = read.groups()
             self._dropped, self._taken = self._taken, int(taken)
             if data:
                 output.feed(data)
@@ -175,7 +184,7 @@ class RemoteCommand:
                 if answer.code == scripts.GONE:
                     raise OSError("the other host does not know the command any more")
                 said = answer.stderr.decode("utf-8", "replace").strip().splitlines()
-                problem = said[-1] if said else f"exit code {answer.code}"
+                problem = spelled_out(said[-1][:MAX_SAID]) if said else f"exit code {answer.code}"
             if not again or attempt == ATTEMPTS:
                 raise OSError(problem)
             await asyncio.sleep(0.5 * attempt)

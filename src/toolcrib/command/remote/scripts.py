@@ -1,4 +1,4 @@
-"""The scripts by which a command is run on another host, which needs `setsid`, `mkfifo`, `dd`, `grep` and `timeout`.
+"""The scripts by which a command is run on another host. It needs `setsid`, `mkfifo`, `dd`, `grep`, `head`, `timeout`.
 
 The first script starts a supervisor that is detached from the transport, and each later one is short. The supervisor
 works in a folder of its own:
@@ -17,6 +17,7 @@ has the mark, the folder's name, in its environment, or prints into `out`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from shlex import quote
 
 NO_FOLDER, GONE = 79, 78  # exit codes of our scripts
@@ -100,6 +101,7 @@ i=0; while [ ! -e "$d/relayed" ]; do
   [ $i -lt 20 ] || ls "$d" | grep -q '^[0-9]' || break
   sleep 0.02; [ $i -ge 20 ] || i=$((i+1))
 done
+rm -f "$d/session"  # its number may soon be another process's
 echo "$code $((left))" > "$d/end.new"; mv -f "$d/end.new" "$d/end"
 kill -TERM $relay 2>/dev/null
 wait $watch
@@ -107,21 +109,22 @@ wait $watch
 )
 
 # Takes what there is, or waits for the first of it; a moment more, since many commands end with their first output.
+# The command can write to the folder too, so no more is read of a file than we write into it, and nothing of a link.
 TAKE = (
     r"""
-: > "$d/lease" 2>/dev/null || exit 78
+{ true > "$d/lease"; } 2>/dev/null || exit 78
 i=0
-while [ ! -e "$d/$k" ] && [ ! -e "$d/end" ] && [ $i -lt "$patience" ]; do
+while [ ! -e "$d/$k" ] && [ ! -f "$d/end" ] && [ $i -lt "$patience" ]; do
   if [ $i -lt 10 ]; then sleep 0.01; elif [ $i -lt 30 ]; then sleep 0.05; else sleep 0.2; fi; i=$((i+1))
 done
-i=0; while [ ! -e "$d/end" ] && [ $i -lt 4 ] && [ $patience -gt 0 ]; do sleep 0.02; i=$((i+1)); done
-ended=-; left=0
-if [ -e "$d/end" ]; then read -r ended left < "$d/end"; fi
+i=0; while [ ! -f "$d/end" ] && [ $i -lt 4 ] && [ $patience -gt 0 ]; do sleep 0.02; i=$((i+1)); done
+ended="- 0"
+if [ -f "$d/end" ]; then ended=$(head -c 40 "$d/end"); fi
 next=$k; while [ -e "$d/$next" ] && [ $((next-k)) -lt PIECES ]; do next=$((next+1)); done
-if [ -e "$d/$next" ]; then ended=-; fi
-echo "$next $ended $left"
-while [ $k -lt $next ]; do cat "$d/$k"; k=$((k+1)); done
-if [ "$ended" != - ]; then read -r s < "$d/supervisor"; rm -rf "$d"; kill -KILL "-$s" 2>/dev/null; fi
+if [ -e "$d/$next" ]; then ended="- 0"; fi
+echo "$next $ended"
+while [ $k -lt $next ]; do if [ -f "$d/$k" ] && [ ! -L "$d/$k" ]; then head -c 65536 "$d/$k"; fi; k=$((k+1)); done
+if [ "$ended" != "- 0" ]; then read -r s < "$d/supervisor"; rm -rf "$d"; kill -KILL "-$s" 2>/dev/null; fi
 exit 0
 """
 ).replace("PIECES", str(PIECES))
@@ -155,7 +158,8 @@ def stop(name: str, grace: float) -> str:
     """Ends the command with everything that it started: SIGTERM, and SIGKILL after `grace` seconds."""
     return (
         f"{_place(name)}\n{MEMBERS}\n"
-        'i=0; while [ -e "$d/supervisor" ] && [ ! -e "$d/session" ] && [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done\n'
+        'i=0; while [ -e "$d/supervisor" ] && [ ! -e "$d/session" ] && [ ! -e "$d/end" ] && [ $i -lt 20 ]; do\n'
+        "sleep 0.05; i=$((i+1)); done\n"
         f"finish {_steps(grace)}"
     )
 
@@ -167,6 +171,16 @@ def write(name: str, seconds: float) -> str:
 
 def end_input(name: str) -> str:
     return f'{_place(name)}\nread -r holder < "$d/holder" && kill "$holder"'
+
+
+def look_at(paths: Sequence[str], most: int) -> str:
+    """Prints of each path that is a regular file a line `index size digest`, and then `size` bytes, `most` at most."""
+    names = " ".join(quote(path if path.startswith("/") else f"./{path}") for path in paths)
+    return (
+        f'i=0; for p in {names}; do if [ -f "$p" ]; then\n'
+        f'n=$(head -c {most} < "$p" | wc -c); s=$(sha256sum < "$p")\n'
+        'echo "$i $((n)) ${s%% *}"; head -c "$((n))" < "$p"; fi; i=$((i+1)); done'
+    )
 
 
 def _place(name: str) -> str:

@@ -150,6 +150,10 @@ class CommandRunner(Protocol):
         """Runs a short script for `sh` to its end. The caller's cancellation ends it. Raises OSError."""
         ...
 
+    def script(self, script: str, stdin: bytes = b"") -> CommandOutput:
+        """Runs a script in the root, from whatever thread this is. Raises ToolError."""
+        ...
+
     def folder_of_commands(self, path: str) -> str:
         """A folder as scripts name it. Raises ToolError for a path outside."""
         ...

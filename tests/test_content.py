@@ -1,14 +1,18 @@
-"""Pictures and documents as people hand them over: bytes, base64, addresses, with their type or without."""
+"""Content parts: frozen, and pictures and documents as people hand them over, with their type or without."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 from base64 import b64encode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.content import Audio, File, Image, part_from_dict, part_to_dict
+from toolcrib import ToolCall
+from toolcrib.content import Audio, File, Image, Text, part_from_dict, part_to_dict
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 DATA = b64encode(PNG).decode()
@@ -49,3 +53,28 @@ def test_what_was_meant(given: object, meant: object) -> None:
 def test_whatever_is_handed_over_can_be_saved(cls: type[Image | Audio | File], data: str, url: str) -> None:
     part = cls(data, url)
     assert part_from_dict(part_to_dict(part)) == part
+
+
+@dataclasses.dataclass(frozen=True)
+class _Marked(ToolCall):
+    mark: str = ""
+
+
+class _Note(Text):
+    """A subclass with a `__dict__`, unlike its base."""
+
+
+def test_values_that_are_made_for_each_call_are_frozen_dataclasses_like_any() -> None:
+    for value, field in ((ToolCall("add", "{}", id="1"), "name"), (Text("a"), "text")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, field, "b")
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            delattr(value, field)
+        for made in (copy.deepcopy(value), pickle.loads(pickle.dumps(value)), dataclasses.replace(value)):
+            assert (made, type(made), repr(made)) == (value, type(value), repr(value))
+        assert value.extras == {} and not hasattr(value, "__dict__")
+    assert Text("a").extras is not Text("a").extras
+    assert _Marked("add", mark="x") == _Marked("add", "", "", {}, "", "x")
+    assert _Note("a").text == "a" and _Note(text="b", extras={"x": 1}).extras == {"x": 1}
+    with pytest.raises(TypeError):
+        ToolCall()  # type: ignore[call-arg]

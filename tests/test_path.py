@@ -14,6 +14,7 @@ from toolcrib.events import CallFinished
 from toolcrib.function import tool
 from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.toolbox import Decision, PolicyRequest, Verb
+from toolcrib.toolset import StaticToolset
 
 READ, WRITE = Effect.READ, Effect.WRITE
 
@@ -402,6 +403,31 @@ async def test_a_tool_that_was_removed_or_replaced_is_refused_by_name(ledger: Le
     assert (await box.call("look", {}, tool_list=await box.tool_list())).text == "other"
     box.add(tool(lambda: "new", name="new", effect=READ, secrets=()))
     assert (await box.call("new", {}, tool_list=tool_list)).code == "unknown_tool"
+
+
+async def test_a_tool_that_was_called_before_is_looked_up_anew_after_each_change() -> None:
+    def said(words: str) -> Any:
+        async def give() -> str:
+            return words
+
+        return tool(give, effect=READ, secrets=())
+
+    box = Toolbox([said("mine")], override=True, builtin=[said("built in")])
+    for _ in range(2):  # the second time it is at hand
+        assert (await box.call("give")).text == "mine"
+    box.add(said("other"))
+    assert (await box.call("give")).text == "other"
+    box.remove("give")
+    for _ in range(2):
+        assert (await box.call("give")).text == "built in"
+    lent = StaticToolset([said("lent")])
+    box.add(lent)
+    for _ in range(2):
+        assert (await box.call("give")).text == "lent"
+    lent.remove("give")
+    assert (await box.call("give")).text == "built in"
+    lent.add(said("lent again"))
+    assert (await box.call("give")).text == "lent again"
 
 
 async def test_a_tool_replaced_between_question_and_answer_is_refused(ledger: Ledger) -> None:

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from toolcrib.frozen import from_tuple, quickly_filled
+
 __all__ = ["FORMAT", "CallKey", "CallState", "ToolCall"]
 
 FORMAT = 1  # of everything that is saved as JSON: transcripts, prepared calls, approvals
@@ -37,6 +39,10 @@ class CallKey(NamedTuple):
         return f"{self.run}/{self.turn}/{self.index}"
 
 
+new_key = from_tuple(CallKey)
+
+
+@quickly_filled
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call as the model wrote it; it never changes.

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
+from toolcrib.frozen import open_class, quickly_filled
+
 __all__ = ["Audio", "File", "Image", "Json", "Media", "Part", "Text", "part_from_dict", "part_to_dict"]
 
 MEDIA_TYPE = re.compile(r"(image|audio|application|text|video)/[\w.+;=-]+")
@@ -23,6 +25,7 @@ BEGINNINGS = {  # of the base64 of a file, and its media type
 }
 
 
+@quickly_filled
 @dataclass(frozen=True, slots=True)
 class Text:
     """A piece of text. `extras` are opaque provider data, by provider name."""
@@ -33,6 +36,19 @@ class Text:
 
     def as_text(self) -> str:
         return self.text
+
+
+OpenText = open_class(Text)
+
+
+def new_text(text: str) -> Text:
+    """`Text(text)`, in half the time."""
+    filled = OpenText()
+    filled.text = text
+    filled.extras = {}
+    filled.__class__ = Text
+    made: Text = filled
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.frozen import from_tuple
 
 if TYPE_CHECKING:
     from toolcrib.access import Access
@@ -29,14 +30,7 @@ if TYPE_CHECKING:
     from toolcrib.repair import Edit
     from toolcrib.result import ToolResult
 
-__all__ = [
-    "OneExecution",
-    "Pending",
-    "Prepared",
-    "Ready",
-    "Refused",
-    "ResolvedTool",
-]
+__all__ = ["OneExecution", "Pending", "Prepared", "Ready", "Refused", "ResolvedTool"]
 
 
 class ResolvedTool:
@@ -53,10 +47,23 @@ class ResolvedTool:
 _CLAIMING = threading.Lock()
 
 
-class OneExecution:
+class Lookups:
+    """Values that are computed from a Ready when they are first read: JSON data, accesses.
+
+    Its slots stay empty until then, since most calls are never looked at.
+    """
+
+    __slots__ = ("accesses", "data")
+
+    accesses: tuple[Access, ...] | None
+    data: Any
+
+
+class OneExecution(Lookups):
     """The one execution of a prepared call. Whoever claims it first runs the call; everybody else gets its result.
 
     Its slots stay empty until then: one is made for every call, and most calls are executed where they are prepared.
+    It holds the lookups too of the Ready that it was made with.
     """
 
     __slots__ = ("_claimed", "_result")
@@ -92,18 +99,6 @@ class OneExecution:
 
 
 NOT_YET = object()
-
-
-class Lookups:
-    """Values that are computed from a Ready when they are first read: JSON data, accesses.
-
-    Its slots stay empty until then, since most calls are never looked at.
-    """
-
-    __slots__ = ("accesses", "data")
-
-    accesses: tuple[Access, ...] | None
-    data: Any
 
 
 @functools.cache
@@ -173,6 +168,9 @@ class Ready(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Ready({self.call.name!r}, {self.key})"
+
+
+new_ready = from_tuple(Ready)
 
 
 def _accesses(ready: Ready) -> tuple[Access, ...] | None:

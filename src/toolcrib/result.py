@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.content import Part, Text, part_from_dict, part_to_dict
+from toolcrib.content import Part, Text, new_text, part_from_dict, part_to_dict
 from toolcrib.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -142,3 +142,14 @@ class ToolResult:
     def __repr__(self) -> str:
         shown = self.text if len(self.text) <= 60 else self.text[:60] + "…"
         return f"ToolResult({shown!r}{f', code={self.code.value!r}' if self.code else ''})"
+
+
+def new_text_result(text: str) -> ToolResult:
+    """`ToolResult(text)`, in half the time: most calls end with one."""
+    made = object.__new__(ToolResult)
+    made.parts = (new_text(text),)
+    made.is_error = made.is_data = made.outside = False
+    made.code = made.extras = made._structured = None
+    made.edits = ()
+    made.full_output = ""
+    return made

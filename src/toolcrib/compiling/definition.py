@@ -28,7 +28,6 @@ class Definition:
     __slots__ = (
         "__weakref__",
         "_identity",
-        "_output",
         "_returns",
         "_spec",
         "description",
@@ -36,6 +35,8 @@ class Definition:
         "effect_for",
         "facts",
         "hooks",
+        "judged_closely",
+        "known_output",
         "mode",
         "needs_care",
         "on_partial",
@@ -66,21 +67,22 @@ class Definition:
         self.precheck = hooks.get("precheck")
         self.on_partial = hooks.get("on_partial")
         self.unavailable = hooks.get("unavailable")
+        self.judged_closely = facts.delegates or "accesses" in hooks  # by more than its effect
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
         self.needs_care = _needs_care(params.schema, facts.name)
         self._returns = returns
-        self._output: Output | None = None
+        self.known_output: Output | None = None  # from the first result on
         self._spec: ToolSpec | None = None
         self._identity = ""
 
     @property
     def output(self) -> Output:
         """The declared result: its schema and its check. Worked out at the first result."""
-        if self._output is None:
-            self._output = Output(self._returns, self.facts.name, self.facts.output_schema)
-        return self._output
+        if self.known_output is None:
+            self.known_output = Output(self._returns, self.facts.name, self.facts.output_schema)
+        return self.known_output
 
     @property
     def identity(self) -> str:

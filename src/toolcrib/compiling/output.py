@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc as abc
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from types import UnionType
@@ -21,14 +20,14 @@ ANY_DICT = (dict, dict[str, Any])
 class Output:
     """A tool's declared result: its JSON Schema (None for plain text and content parts) and its check."""
 
-    __slots__ = ("_adapter", "_known", "_validator", "schema", "to_json")
+    __slots__ = ("_adapter", "_validator", "fitting", "schema", "to_json")
 
     def __init__(self, returns: Any, tool: str, declared: Any = None) -> None:
         self.schema: dict[str, Any] | None = None
         self._adapter: Any = None
         self._validator: Any = None
-        self._known: type | None = None
-        self.to_json: Callable[[Any], bytes] | None = None
+        self.fitting: type | None = None  # of which every value fits: a model was validated when it was made
+        self.to_json: Callable[..., bytes] | None = None
         if isinstance(declared, Mapping):
             self._of_schema(declared, tool)
             return
@@ -48,19 +47,14 @@ class Output:
         if declared is not None:  # what is returned may be of another type
             return
         if hint in ANY_DICT:
-            self._known = dict
+            self.fitting = dict
         elif isinstance(hint, type) and hasattr(hint, "model_fields"):
-            self._known = hint
-        to_json = self._adapter.serializer.to_json
-        self.to_json = functools.partial(to_json, warnings=False)
+            self.fitting = hint
+        self.to_json = self._adapter.serializer.to_json
 
     def misfit(self, value: Any, text: str) -> str | None:
-        """Why a value with the JSON `text` does not fit the declared type; None if it fits.
-
-        A Pydantic model was validated when it was made, and any dict fits `dict`. For other types the JSON is
-        validated.
-        """
-        if type(value) is self._known:
+        """Why a value with the JSON `text` does not fit the declared type; None if it fits."""
+        if type(value) is self.fitting:
             return None
         if self._validator is not None:
             return self._misfit_of_schema(text)

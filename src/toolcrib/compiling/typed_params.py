@@ -103,6 +103,20 @@ class TypedParams:
 
     def parse(self, text: str | bytes) -> Any:
         given = self._validate(text or "{}", strict=True)
+        if (
+            self._core is None
+            and self._count_keys is not None
+            and type(text) is str
+            and text.count(":") == self._count_keys(given)  # a colon in a string makes it more
+            and "\\" not in text
+            and not self._reserved
+            and text
+        ):
+            return given
+        return self._looked_through(text, given)
+
+    def _looked_through(self, text: str | bytes, given: Any) -> Any:
+        """The params that were read from a text, which has to be looked at more closely."""
         tiny, long, integers = False, NONE, False  # numbers that a float may not hold
         if self._core is not None:
             written = text.encode() if isinstance(text, str) else text
@@ -121,7 +135,7 @@ class TypedParams:
             plain = (
                 self._count_keys is not None
                 and "\\" not in text
-                and colons == self._count_keys(given)  # a colon in a string makes it more
+                and colons == self._count_keys(given)
                 and not tiny
                 and (not long or _are_exact(long))
             )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
-from toolcrib.call import CallKey, ToolCall
+from toolcrib.call import CallKey, ToolCall, new_key
 from toolcrib.effect import Effect
 from toolcrib.events import Event
 from toolcrib.facts import MaxOutput
@@ -378,7 +378,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             raise TypeError("give a ToolCall, or a name and arguments, not both")
         return self._path.call(
             call,
-            CallKey(self.run, 0, next(self._count)) if key is None else key,
+            new_key((self.run, 0, next(self._count))) if key is None else key,
             tool_list,
             self.deps if deps is None else deps,
             timeout,

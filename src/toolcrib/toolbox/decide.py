@@ -8,7 +8,7 @@ from toolcrib.access import UNSEEN_CODE
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
 from toolcrib.fingerprint import fingerprint
-from toolcrib.prepared import Lookups, OneExecution, Pending, Prepared, Ready, Refused, ResolvedTool
+from toolcrib.prepared import OneExecution, Pending, Prepared, Ready, Refused, ResolvedTool, new_ready
 from toolcrib.question import Question
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approvals import Approvals, folders_of, prefixes_of, with_targets
@@ -65,14 +65,15 @@ class Decider:
             return Refused(call, key, model_messages.denied(call.name, why))
         params, given, edits = arguments
         effect = definition.facts.effect if definition.effect_for is None else effect_of(tool, params)
-        ready = Ready(call, key, tool, params, given, edits, effect, OneExecution(), Lookups())
+        one = OneExecution()
+        ready = new_ready(
+            (call, key, tool, params, given, edits, effect, one, one, "", False, "", False, False, False)
+        )
         policy = self.policy
         if type(policy) is AutonomyPolicy and (
-            not policy.looks
-            or (
-                not definition.facts.delegates
-                and (effect > policy.looks_up_to or "accesses" not in definition.hooks)
-            )
+            not definition.judged_closely
+            or not policy.looks
+            or (effect > policy.looks_up_to and not definition.facts.delegates)
         ):
             decision = policy.by_effect[effect]  # all that it would look at
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,21 +54,37 @@ class Executor:
     overflow: Path | None
     grace: float
     random: Callable[[], float]
+    fits: int = field(init=False)  # so many characters of ASCII need no masking, no cutting and no thread
+
+    def __post_init__(self) -> None:
+        fits = min(self.max_output.bytes, self.max_output.lines - 1, LARGE)
+        self.fits = fits if self.masking is None else -1
 
     def start(self, ready: Ready, deps: Any, seconds: float) -> Execution:
         """A run of a call, which begins when it is awaited."""
-        return Execution(self, ready, deps, seconds)
+        run = Execution()  # filled here, as calling its `__init__` would take longer than all of it
+        run.executor, run.ready, run.seconds = self, ready, seconds
+        run.task = run.timer = run.left = run.to_raise = run.ctx = None  # until it waits
+        run.problem, run.waits, run.inner_calls, run.interrupted = "", 0, 0, False
+        definition = ready.tool.definition
+        if definition.wants_context:
+            run.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=self.host)
+            ctx._definition = definition
+            ctx._deadline = run
+            ctx.approved, ctx.must_be_confined = ready.approved, ready.confined and not ready.approved
+            if ready.accesses_known:
+                from toolcrib.rules.permissions import call_permissions
+
+                permissions = call_permissions(self.decider.policy, self.decider.request_for(ready))
+                ctx._permits, ctx.denied_paths, ctx._why_denied = permissions
+        return run
 
     def shown_to_model(self, ready: Ready, result: ToolResult, *, masked: bool = False) -> ToolResult:
         """A result as a model may see it: without secrets, and no longer than what is allowed."""
         if self.masking is not None and not masked:
             return self.masking.mask_result(result, partial(self.shown_to_model, ready, masked=True))
         limit = ready.tool.definition.facts.max_output or self.max_output
-        text = result.parts[0].text if len(result.parts) == 1 and type(result.parts[0]) is Text else None
-        # What is short and plain fits: no character takes more than 4 bytes, or is more than one line.
-        if text is None or not text.isascii() or len(text) * 4 > limit.bytes or len(text) >= limit.lines:
-            result = cap(result, limit, ready.call.name, self.overflow, ready.key)
-        return result
+        return cap(result, limit, ready.call.name, self.overflow, ready.key)
 
 
 class Execution(Deadline):
@@ -78,38 +94,15 @@ class Execution(Deadline):
     own deadline and its own generator, as ten thousand of them may wait at once.
     """
 
-    __slots__ = ("executor", "params", "problem", "ready", "seconds", "to_raise")
+    __slots__ = ("executor", "inner_calls", "params", "problem", "ready", "seconds", "to_raise")
 
+    executor: Executor
+    ready: Ready
+    seconds: float
+    to_raise: BaseException | None
+    inner_calls: int  # how many calls the tool made by itself
     outside = False  # no other call than `ready` ran
     others = ()
-
-    def __init__(self, executor: Executor, ready: Ready, deps: Any, seconds: float) -> None:
-        self.executor = executor
-        self.ready = ready
-        self.seconds = seconds
-        self.problem = ""
-        self.to_raise: BaseException | None = None
-        self.task = self.timer = self.left = None  # until it waits
-        self.waits = 0
-        self.interrupted = False
-        self.ctx: Context[Any] | None = None
-        definition = ready.tool.definition
-        if definition.wants_context:
-            self.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=executor.host)
-            ctx._definition = definition
-            ctx._deadline = self
-            ctx.approved, ctx.must_be_confined = ready.approved, ready.confined and not ready.approved
-            if ready.accesses_known:
-                from toolcrib.rules.permissions import call_permissions
-
-                decider = executor.decider
-                permissions = call_permissions(decider.policy, decider.request_for(ready))
-                ctx._permits, ctx.denied_paths, ctx._why_denied = permissions
-
-    @property
-    def inner_calls(self) -> int:
-        """How many calls the tool made by itself."""
-        return 0 if self.ctx is None else self.ctx._inner
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
         tool, large, closing = self.ready.tool, self.executor.large_results, False
@@ -146,13 +139,15 @@ class Execution(Deadline):
             self.to_raise = asyncio.CancelledError()
         if self.ctx is not None:  # what outlives its call reports nothing more, and calls nothing
             self.ctx._host = None
+            self.inner_calls = self.ctx._inner
         shown = self.executor.shown_to_model
         only = result.parts[0] if len(result.parts) == 1 else None
         size = len(only.text) if type(only) is Text else size_of(result)
         tool.entry.large = size > LARGE
         if size > LARGE:
             return (yield from on_thread(large, self, shown, self.ready, result))
-        return shown(self.ready, result)
+        plain = size <= self.executor.fits and type(only) is Text and only.text.isascii()
+        return result if plain and tool.definition.facts.max_output is None else shown(self.ready, result)
 
     def _begin(self) -> Any:
         """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""

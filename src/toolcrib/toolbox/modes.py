@@ -20,11 +20,7 @@ __all__ = ["COROUTINE", "MODES", "settled"]
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 
-async def _async(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    return await tool.definition.start(tool.instance, params, ctx)
-
-
-async def _inline(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+async def _here(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
     return await settled(tool.definition.start(tool.instance, params, ctx))
 
 
@@ -58,8 +54,8 @@ async def _generator(workers: Workers, grace: float, tool: ResolvedTool, params:
 
 
 MODES: dict[str, Any] = {
-    "async": _async,
-    "inline": _inline,
+    "async": _here,
+    "inline": _here,
     "thread": _thread,
     "async_generator": _async_generator,
     "generator": _generator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Audio, File, Image, Json, Text
-from toolcrib.result import JsonText, ToolResult
+from toolcrib.result import JsonText, ToolResult, new_text_result
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.sendable import as_part, result_of, to_json_text
 
@@ -22,9 +22,9 @@ PARTS = (Text, Json, Image, Audio, File)
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     """The uncapped result for a returned value, and the operator's note if the value does not match its schema."""
     kind: Any = type(value)
-    output = definition.output
+    output = definition.known_output or definition.output
     if kind is str and output.schema is None:
-        return ToolResult((Text(value),)), ""
+        return new_text_result(value), ""
     if kind is not dict and kind is not str:
         if isinstance(value, ToolResult):  # a tool may keep and return it again, so what is capped is a copy
             return _given(result_of(value), definition)
@@ -34,14 +34,17 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
             return ToolResult((as_part(value),)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(as_part(item) for item in value)), ""
-    text = output.to_json(value).decode() if output.to_json is not None else to_json_text(value)
+    to_json = output.to_json
+    text = to_json_text(value) if to_json is None else to_json(value, warnings=False).decode()
     shown: str = value if kind is str else text
-    if output.schema is None:
-        return ToolResult((Text(shown),), is_data=True), ""
-    problem = output.misfit(value, text)
-    if problem is not None:
-        return ToolResult((Text(shown + model_messages.MISFIT_NOTE),), is_data=kind is not str), problem
-    return ToolResult((Text(shown),), structured=JsonText(text), is_data=kind is not str), ""
+    result = new_text_result(shown)
+    result.is_data = kind is not str
+    problem = None if output.schema is None or kind is output.fitting else output.misfit(value, text)
+    if problem:
+        result.parts = (Text(shown + model_messages.MISFIT_NOTE),)
+    elif output.schema is not None:
+        result._structured = JsonText(text)
+    return result, problem or ""
 
 
 def _given(result: ToolResult, definition: Definition) -> tuple[ToolResult, str]:

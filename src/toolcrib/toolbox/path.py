@@ -19,19 +19,14 @@ A call that runs in the same breath in which it was prepared is not decided agai
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import traceback_text
-from toolcrib.prepared import (
-    Pending,
-    Prepared,
-    Ready,
-    Refused,
-)
+from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
@@ -130,7 +125,7 @@ class CallPath:
                 ready, result, cancelled=to_raise is not None
             )
         if not waits:
-            if self._took_in(ready) or work.outside:
+            if work.outside or (self.decider.tracks_taint and self._took_in(ready)):
                 result.outside = True
             self.report.ended(ready, result, self.timer() - started, work.problem, record)
         if work.inner_calls:
@@ -180,7 +175,7 @@ class CallPath:
     ) -> ToolResult:
         """Run a prepared call, asking the approver if need be. A call that was `kept` is decided on once more."""
         if not kept and type(prepared) is Ready and not self.runaway:  # nobody else can execute it
-            return await self._run(prepared, deps, timeout, record)
+            return await self.call(prepared.call, prepared.key, None, deps, timeout, record, prepared)
 
         async def granted() -> Ready | Pending | ToolResult:
             checked: Prepared | ToolResult = prepared
@@ -226,7 +221,7 @@ class CallPath:
             return await self.refuse(to_close, outcome, record)
         if isinstance(outcome, Pending):
             return await self.wait(outcome, record)
-        return await self._run(outcome, deps, timeout, record)
+        return await self.call(outcome.call, outcome.key, None, deps, timeout, record, outcome)
 
     async def wait(self, prepared: Ready | Pending, record: Record | None) -> ToolResult:
         """Leave a call waiting, in a run that ends at its questions; what a model would read meanwhile is recorded."""
@@ -260,12 +255,6 @@ class CallPath:
         if prepared.tool.entry.owned:
             await close_tool(prepared.tool.entry, prepared.tool.instance)
         return result
-
-    def _run(
-        self, ready: Ready, deps: Any, timeout: float | None, record: Record | None
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Run a call that may run."""
-        return self.call(ready.call, ready.key, None, deps, timeout, record, ready)
 
     def _took_in(self, ready: Ready) -> bool:
         """Whether a call brought in content from outside; its run is tainted then."""

@@ -42,12 +42,15 @@ class Preparation:
 
     def without_awaiting(self, call: ToolCall, key: CallKey, tool_list: ToolList | None) -> Prepared | None:
         """The prepared call, if nothing has to be awaited to prepare it; else None."""
-        tool = self.resolver.without_awaiting(call.name, tool_list)
-        if tool is None or self.steps or tool.entry.steps is not None:
+        name = call.name
+        tool = self.resolver.registry.at_hand.get(name)
+        if tool is None or self.steps:
+            return None
+        if tool_list is not None and tool_list.entries.get(name) is not tool.entry:
             return None
         if self.sink.listeners:
             title = tool.definition.facts.title
-            self.sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT, title=title))
+            self.sink.emit(key.run, StatusChanged(key, name, CallState.WAIT, title=title))
         return self._decided(call, key, tool, tool_list)
 
     async def prepare(

@@ -94,6 +94,8 @@ class Registry:
         self._toolsets: list[Toolset] = []
         self._lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
         self._changes = 0
+        # What calls found, with nothing to ask or to make. Another dict after each change.
+        self.at_hand: dict[str, ResolvedTool] = {}
 
     def add(self, supplied: ToolLike, *, override: bool = False, builtin: bool = False) -> None:
         """Register a tool; ValueError when the caller has one of that name and does not override it."""
@@ -103,15 +105,18 @@ class Registry:
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True")
         place[name] = Entry(name, supplied, self.grace)
         self._changes += 1
+        self.at_hand = {}
 
     def add_toolset(self, toolset: Toolset) -> None:
         self._toolsets.append(toolset)
         self._changes += 1
+        self.at_hand = {}
 
     def remove(self, name: str) -> None:
         """Remove a tool of the caller's; KeyError when there is none."""
         del self._tools[name]
         self._changes += 1
+        self.at_hand = {}
 
     def has(self, name: str) -> bool:
         """Whether a tool of this name was given, by the caller or as a built-in one; no toolset is asked."""

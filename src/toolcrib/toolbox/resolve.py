@@ -33,13 +33,6 @@ class Resolver:
     host: Host
     operator: OperatorLog
 
-    def without_awaiting(self, name: str, tool_list: ToolList | None) -> ResolvedTool | None:
-        """The tool of a name, if nothing has to be awaited: it was given as an instance and was used before."""
-        entry = self.registry.known(name)
-        if entry is None or (tool_list is not None and tool_list.entries.get(name) is not entry):
-            return None
-        return entry.resolved
-
     async def resolve(
         self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: PartialCall | None, deps: Any
     ) -> ResolvedTool | Refused:
@@ -88,8 +81,11 @@ class Resolver:
         if stream is not None and (taken := stream.take(entry)) is not None:
             return taken
         if entry.make is None:
+            at_hand = self.registry.at_hand  # before it is looked up: the entry may be removed meanwhile
             if entry.resolved is None:
                 entry.resolved = ResolvedTool(entry, entry.supplied, entry.definition())
+            if entry.steps is None and self.registry.known(name) is entry:
+                at_hand[name] = entry.resolved
             return entry.resolved
         ctx: Context[Any] = Context(deps, key=key, tool=name, host=self.host)
         instance, definition = await made(entry, ctx)

@@ -20,6 +20,7 @@ from toolcrib.toolbox.own_cancellations import (
     let_go,
     own_cancellations,
 )
+from toolcrib.toolbox.timers import Waiter, timer_of
 
 __all__ = ["Deadline", "DeadlinePassed", "NotStarted", "WillNotStop"]
 
@@ -40,7 +41,7 @@ class WillNotStop(Exception):
         self.has_stopped = has_stopped
 
 
-class Deadline(CancellingScope):
+class Deadline(Waiter, CancellingScope):
     """Drives a coroutine that has already suspended once, and cancels it when its deadline passes.
 
     `arm` starts the clock. `throw` hands an exception on to the coroutine. `disarm` stops the clock and tells our own
@@ -48,13 +49,11 @@ class Deadline(CancellingScope):
     """
 
     __slots__ = (
-        "cancelling", "coro", "ctx", "expired", "grace", "interrupted", "left", "over", "task", "timer", "told",
-        "waits",
+        "cancelling", "coro", "ctx", "expired", "grace", "interrupted", "left", "over", "task", "told", "waits",
     )  # fmt: skip
 
     coro: Any
     task: asyncio.Task[Any] | None
-    timer: asyncio.TimerHandle | None
     left: float | None
     waits: int
 
@@ -69,25 +68,24 @@ class Deadline(CancellingScope):
         if self.waits:
             self.left = seconds
         elif seconds is not None:
-            self.timer = task.get_loop().call_later(seconds, self._ring)
+            loop = task.get_loop()
+            timer_of(loop, seconds).add(self, loop)
 
     @contextmanager
     def paused(self) -> Generator[None]:
         """Stop the clock while a person is asked: that time is not the tool's. The clock may not have started yet."""
         loop = asyncio.get_running_loop()
         if not self.waits:
-            self.left = None if self.timer is None else max(self.timer.when() - loop.time(), 0.0)
+            self.left = None if self.timer is None else max(self.due - loop.time(), 0.0)
             if self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
+                self.timer.remove(self)
         self.waits += 1
         try:
             yield
         finally:
             self.waits -= 1
-            # Without a `left`, or with a timer, the call was stopped meanwhile.
-            if not self.waits and self.left is not None and self.timer is None:
-                self.timer = loop.call_later(self.left, self._ring)
+            if not self.waits and self.left is not None:  # else the call was stopped meanwhile
+                timer_of(loop, self.left).add(self, loop)
 
     def throw(self, error: BaseException) -> Any:
         """Hand an exception to the coroutine; returns what it waits for next.
@@ -101,11 +99,13 @@ class Deadline(CancellingScope):
                 raise WillNotStop(let_go(self.coro, task, error).done)
             if not self.told and self._told_to_stop(task):
                 self.told = True
+                self.left = None
                 if self.ctx is not None:
                     self.ctx._cancelled = True
                 if self.timer is not None:
-                    self.timer.cancel()
-                self.timer = task.get_loop().call_later(self.grace, self._ring)
+                    self.timer.remove(self)
+                loop = task.get_loop()
+                timer_of(loop, self.grace).add(self, loop)
         return self.coro.throw(error)
 
     def _told_to_stop(self, task: asyncio.Task[Any]) -> bool:
@@ -120,7 +120,7 @@ class Deadline(CancellingScope):
     def disarm(self) -> None:
         self.left = None
         if self.timer is not None:
-            self.timer.cancel()
+            self.timer.remove(self)
         task = self.task
         assert task is not None
         for _ in range(self.asked()):
@@ -138,7 +138,7 @@ class Deadline(CancellingScope):
         stopped = isinstance(error, asyncio.CancelledError | Cancelled)
         return DeadlinePassed() if stopped and self.expired and not self.interrupted else error
 
-    def _ring(self) -> None:
+    def ring(self) -> None:
         if self.told:
             self.over = True
         else:

@@ -1,0 +1,92 @@
+"""Deadlines that share a timer: each call is stopped at its own time, and what ended leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.virtual_time import VirtualLoop, run_virtually
+from toolcrib import Effect, Toolbox, tool
+
+
+@tool(effect=Effect.READ, secrets=())
+async def wait(seconds: float) -> str:
+    """Wait."""
+    await asyncio.sleep(seconds)
+    return "waited"
+
+
+def scheduled() -> int:
+    """How many timers the running loop has that were not cancelled."""
+    loop: Any = asyncio.get_running_loop()
+    return sum(not handle.cancelled() for handle in loop._scheduled)
+
+
+TIMES = st.sampled_from([0.5, 1.0, 2.0, 3.5, 10.0])
+
+
+@given(st.lists(st.tuples(TIMES, TIMES, TIMES, st.booleans()), max_size=12))
+def test_each_call_ends_at_its_own_time(calls: list[tuple[float, float, float, bool]]) -> None:
+    box = Toolbox([wait])
+
+    async def one(begin: float, work: float, limit: float, cancelled: bool) -> tuple[str, float]:
+        await asyncio.sleep(begin)
+        # The limits differ a little, so that no call ends at the very time when it would be stopped.
+        call = asyncio.ensure_future(box.call("wait", {"seconds": work}, timeout=limit + 0.125))
+        if cancelled:
+            asyncio.get_running_loop().call_later(0.25, call.cancel)
+        try:
+            result = await call
+        except asyncio.CancelledError:
+            return "cancelled", asyncio.get_running_loop().time() - begin
+        return result.code or result.text, asyncio.get_running_loop().time() - begin
+
+    async def all_of_them() -> list[tuple[str, float]]:
+        return await asyncio.gather(*(one(*call) for call in calls))
+
+    expected = [
+        ("cancelled", 0.25)
+        if cancelled
+        else ("waited", work)
+        if work < limit + 0.125
+        else ("timed_out", limit + 0.125)
+        for _, work, limit, cancelled in calls
+    ]
+    assert run_virtually(all_of_them()) == expected
+
+
+def test_calls_that_wait_equally_long_share_a_timer() -> None:
+    async def many() -> tuple[int, int]:
+        box = Toolbox([wait])
+        calls = [asyncio.ensure_future(box.call("wait", {"seconds": 5.0}, timeout=60.0)) for _ in range(50)]
+        await asyncio.sleep(1.0)
+        waiting = scheduled() - len(calls)  # the tools' own sleeps
+        await asyncio.gather(*calls)
+        return waiting, scheduled()
+
+    assert run_virtually(many()) == (1, 1)
+
+
+def test_limits_that_all_differ_leave_few_timers() -> None:
+    async def many() -> int:
+        box = Toolbox([wait])
+        for number in range(300):
+            await box.call("wait", {"seconds": 0.01}, timeout=1_000.0 + number)
+        return scheduled()
+
+    assert run_virtually(many()) < 100
+
+
+def test_a_loop_that_ended_is_not_kept() -> None:
+    loop = VirtualLoop()
+    loop.run_until_complete(Toolbox([wait]).call("wait", {"seconds": 0.01}, timeout=3_600.0))
+    loop.close()
+    known = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert known() is None

@@ -118,8 +118,9 @@ def test_all_mistakes_are_named_at_once_and_nothing_runs(home: Home) -> None:
         assert done.returncode in (1, 2), arguments
         said = done.stdout + done.stderr
         assert "line 2: unknown key 'shel'" in said and "line 3: tools.grep must be" in said, arguments
-    home.users.write_text("[tools\n")
-    assert "not TOML" in home.run("config", "check").stdout
+    for unread in ("[tools\n", f"n = 1{'0' * 5_000}\n", f"n = {'[' * 20_000}\n"):
+        home.users.write_text(unread)
+        assert "not TOML" in home.run("config", "check").stdout
     assert home.run("config", "check", str(home.project / "none.toml")).returncode == 1
     home.users.write_text("#" * 1_100_000)
     assert "at most 1,000,000 bytes" in home.run("tools", "list").stderr

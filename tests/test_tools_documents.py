@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 
 import pytest
 
@@ -12,7 +13,15 @@ from toolcrib.content import Image, Text
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.result import ToolResult
-from toolcrib.tools import EditFile, EditFileParams, ReadFile, ReadFileParams, WriteFile, WriteFileParams
+from toolcrib.tools import (
+    EditFile,
+    EditFileParams,
+    ReadFile,
+    ReadFileParams,
+    WriteFile,
+    WriteFileParams,
+    documents,
+)
 from toolcrib.tools.backends import MemoryBackend
 from toolcrib.tools.line_address import address_of
 
@@ -125,3 +134,39 @@ def test_a_run_does_not_overwrite_what_changed_since_it_read_it() -> None:
     for content in ("three\n", "four\n"):
         WriteFile(files).execute(WriteFileParams(path="f", content=content), mine)
     assert files.read("f", 10) == b"four\n"
+
+
+def bomb() -> bytes:
+    """A PDF document of 3 KB whose page holds a form that holds two forms, and so on, 28 times."""
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << /XObject << /X 5 0 R >> >> >>"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        page,
+        b"<< /Length 5 >> stream\n/X Do\nendstream",
+    ]
+    form = b"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X %d 0 R >> >> /Length %d >>"
+    for number in range(6, 34):
+        body = b"/X Do /X Do" if number < 33 else b"0 0 m 9 9 l S"
+        objects.append(form % (number, len(body)) + b" stream\n" + body + b"\nendstream")
+    listed = [b"%d 0 obj\n%s\nendobj\n" % one for one in enumerate(objects, 1)]
+    return b"%PDF-1.4\n" + b"".join(listed) + b"trailer << /Root 1 0 R /Size 33 >>\n%%EOF"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not bound the memory of a process")
+def test_a_document_that_would_take_all_memory_harms_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pypdfium2")
+    monkeypatch.setattr(documents, "PDF_MEMORY", 200 << 20)
+    with pytest.raises(ToolError, match=r"takes more than 30 seconds or 200 MB\."):
+        read(bomb(), "a.pdf")
+    lists = json.dumps({"cells": []})[:-1] + ', "x": [' + "[]," * documents.MAX_VALUES + "0]}"
+    with pytest.raises(ToolError, match="values, which is too much"):
+        read(lists, "n.ipynb")
+
+
+def test_a_picture_in_a_notebook_that_is_none_is_left_out() -> None:
+    for data in ("no base64!", base64.b64encode(b"no picture").decode()):
+        outputs = [{"output_type": "display_data", "data": {"image/png": data, "text/plain": "<Figure>"}}]
+        cells = [{"cell_type": "code", "source": "plot(1)", "outputs": outputs}]
+        got = read(json.dumps({"cells": cells}), "n.ipynb")
+        assert isinstance(got, str) and "<Figure>" in got and "Some pictures are left out." in got

@@ -91,6 +91,23 @@ def test_right_syntax_and_unknown_kinds_of_files_need_no_word() -> None:
     assert "Warning" not in edit(files, "a.txt", "1", "[1")
 
 
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.toml", f"n = 1{'0' * 5_000}\n"),
+        ("a.json", f'{{"n": 1{"0" * 5_000}}}\n'),
+        ("a.json", "[" * 100_000 + "\n"),
+        ("a.toml", f"n = {'[' * 100_000}\n"),
+        ("a.py", f"n = {'-' * 100_000}1\n"),
+        ("a.py", f"import a{'.a' * 140_000}\n"),  # a minute, in which no other thread runs
+    ],
+    ids=lambda one: one[:9],
+)
+def test_a_text_that_a_parser_cannot_take_is_edited_all_the_same(path: str, content: str) -> None:
+    files = MemoryBackend({path: f"one\n{content}"})
+    assert "Edited" in edit(files, path, "one\n", "two\n")
+
+
 def random_text(rng: random.Random) -> str:
     words = [
         "a",

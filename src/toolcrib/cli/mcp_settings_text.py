@@ -52,7 +52,7 @@ def _servers(text: str) -> dict[str, Any]:
 def _parsed(text: str, *path: str) -> dict[str, Any]:
     try:
         found: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:
         raise Problem(f"it is not TOML: {problem}") from None
     for key in path:
         found = found.get(key, {})

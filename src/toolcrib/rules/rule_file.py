@@ -119,7 +119,7 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
     text = text.removeprefix("\ufeff")  # which some editors put before all they save
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise RuleError(f"{path}: not TOML: {problem}") from None
     return _Reader(data, TomlLines(text), path).read()
 

@@ -56,7 +56,7 @@ def read_settings(text: str, path: str = NAME, *, of_project: bool = False) -> S
     text = text.removeprefix("\ufeff")  # which some editors put before all they save
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise SettingsError([f"{path}: not TOML: {problem}"]) from None
     lines = TomlLines(text)
     try:

@@ -1,27 +1,32 @@
-"""Notebooks and PDF documents as text and pictures, for `read_file`."""
+"""Notebooks and PDF documents as text and pictures, for `read_file`. PDF documents are read by `pdf_worker.py`."""
 
 from __future__ import annotations
 
 import base64
 import json
-import struct
-import threading
-import zlib
+import os
+import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from toolcrib.command.sandbox.files.own_files import python
 from toolcrib.content import Image
 from toolcrib.errors import ToolError
+from toolcrib.tools.regex_search import ENVIRONMENT, TICK
+from toolcrib.tools.textfile import image_type
 
 MAX_DOCUMENT = 50_000_000  # bytes
-MAX_PAGES = 500  # of a PDF document
+WORKER = Path(__file__).with_name("pdf_worker.py")
+PDF_MEMORY = 1 << 30  # bytes
+PDF_SECONDS = 30
+MAX_VALUES = 2_000_000  # in a notebook: each takes up to 80 times as much memory as room in the file
 MAX_PICTURES = 10
 MAX_PICTURE = 3_000_000  # bytes of one picture
 MAX_OUTPUT = 5_000  # characters of one output of a notebook
-PAGE_WIDTH = 1_000  # pixels of a page that is shown as a picture
-_PDFIUM = threading.Lock()  # PDFium has a state of its own: two threads in it end the process
 
 
 @dataclass(slots=True)
@@ -35,6 +40,10 @@ class Document:
 
 def read_notebook(data: bytes, shown: str) -> Document:
     """The cells of a Jupyter notebook with their outputs; ToolError for what is none."""
+    if sum(map(data.count, (b"[", b"{", b","))) > MAX_VALUES:
+        raise ToolError(
+            f"{shown} is a notebook of more than {MAX_VALUES:,} values, which is too much to be shown."
+        )
     try:
         cells = json.loads(data)["cells"]
         kernel = [
@@ -63,11 +72,19 @@ def _output(output: Any, document: Document, cell: int) -> str:
     data: dict[str, Any] = found if isinstance(found, dict) else {}
     for kind in ("image/png", "image/jpeg"):
         if picture := _joined(data.get(kind)).replace("\n", ""):
-            if len(document.pictures) < MAX_PICTURES and len(picture) <= MAX_PICTURE:
+            if len(document.pictures) < MAX_PICTURES and _is_picture(picture, kind):
                 document.pictures.append(Image(data=picture, media_type=kind, name=f"cell {cell}"))
                 return f"[picture {len(document.pictures)}]"
             document.left_out = "Some pictures are left out."
     return _joined(output.get("text")) or _joined(data.get("text/plain"))
+
+
+def _is_picture(data: str, kind: str) -> bool:
+    """Whether base64 can be sent as a picture: for one that is none, a provider refuses the whole conversation."""
+    try:
+        return len(data) <= MAX_PICTURE and image_type(base64.b64decode(data, validate=True)[:16]) == kind
+    except ValueError:
+        return False
 
 
 def _joined(text: Any) -> str:
@@ -75,58 +92,48 @@ def _joined(text: Any) -> str:
     return "".join(map(str, text)) if isinstance(text, list) else text if isinstance(text, str) else ""
 
 
-def read_pdf(data: bytes, shown: str) -> Document:
-    """The text of a PDF document page by page; pages without text as pictures."""
-    if find_spec("pypdfium2") is None:
+def read_pdf(data: bytes, shown: str, check: Callable[[], None] = lambda: None) -> Document:
+    """The text of a PDF document page by page; pages without text as pictures. Raises ToolError.
+
+    `check` is called while it is read, and raises to give it up.
+    """
+    spec = find_spec("pypdfium2")
+    if spec is None or spec.origin is None or not python():
         raise ToolError(f"{shown} is a PDF document, {len(data):,} bytes. PDF documents cannot be read here.")
-    pypdfium2: Any = import_module("pypdfium2")
-    with _PDFIUM:
+    place = str(Path(spec.origin).parent.parent)
+    child = subprocess.Popen(
+        [python(), "-I", str(WORKER), place, str(PDF_MEMORY), str(PDF_SECONDS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+        start_new_session=True,
+    )
+    with child:
         try:
-            pdf = pypdfium2.PdfDocument(data)
-            try:
-                return _pages(pdf)
-            finally:
-                pdf.close()
-        except pypdfium2.PdfiumError:
-            raise ToolError(
-                f"{shown} is a PDF document that cannot be read: it is broken or has a password."
-            ) from None
+            answer = _answer(child, data, check)
+        finally:
+            child.kill()
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        raise ToolError(
+            f"{shown} is a PDF document that cannot be read: it is broken, or takes more than "
+            f"{PDF_SECONDS} seconds or {PDF_MEMORY >> 20:,} MB."
+        ) from None
+    if "text" not in found:
+        raise ToolError(f"{shown} is a PDF document that cannot be read: it is broken or has a password.")
+    pictures = [Image(data=one, media_type="image/png", name="page") for one in found["pictures"]]
+    return Document(found["text"], pictures, found["left_out"])
 
 
-def _pages(pdf: Any) -> Document:
-    document = Document("")
-    parts: list[str] = []
-    for index in range(min(len(pdf), MAX_PAGES)):
-        page = pdf[index]
-        text = page.get_textpage().get_text_range().replace("\r\n", "\n").strip()
-        if not text and (picture := _page_picture(page, document)):
-            text = picture
-        parts.append(f"# Page {index + 1} of {len(pdf)}\n{text}\n")
-    if len(pdf) > MAX_PAGES:
-        document.left_out = f"Only the first {MAX_PAGES} of {len(pdf)} pages are read."
-    document.text = "\n".join(parts)
-    return document
-
-
-def _page_picture(page: Any, document: Document) -> str:
-    if len(document.pictures) == MAX_PICTURES:
-        document.left_out = "Further pages without text are left out."
-        return ""
-    bitmap = page.render(scale=PAGE_WIDTH / max(page.get_width(), page.get_height(), 1), rev_byteorder=True)
-    data = _png(bytes(bitmap.buffer), bitmap.width, bitmap.height, bitmap.stride, bitmap.n_channels)
-    document.pictures.append(Image(data=base64.b64encode(data).decode(), media_type="image/png", name="page"))
-    return f"[picture {len(document.pictures)}]"
-
-
-def _png(pixels: bytes, width: int, height: int, stride: int, channels: int) -> bytes:
-    """A PNG file of rows of pixels: 1 channel is grey, 3 are colours, 4 have one more byte, which is dropped."""
-    rows = [pixels[row * stride : row * stride + width * channels] for row in range(height)]
-    if channels == 4:
-        rows = [bytes(byte for n, byte in enumerate(row) if n % 4 != 3) for row in rows]
-    body = zlib.compress(b"".join(b"\0" + row for row in rows))
-    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+def _answer(child: subprocess.Popen[bytes], data: bytes | None, check: Callable[[], None]) -> bytes:
+    """What the worker prints until its end; b"" if it takes too long."""
+    deadline = time.monotonic() + 2 * PDF_SECONDS
+    while time.monotonic() < deadline:
+        check()
+        try:
+            return child.communicate(data, timeout=TICK)[0]
+        except subprocess.TimeoutExpired:
+            data = None
+    return b""

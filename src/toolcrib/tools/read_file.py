@@ -95,7 +95,7 @@ class ReadFile(
             raise
         with opened as file:
             head = file.read(SNIFFED)
-            if status.size <= MAX_DOCUMENT and (document := _document(file, head, shown)) is not None:
+            if status.size <= MAX_DOCUMENT and (document := _document(file, head, shown, ctx)) is not None:
                 return self._show_document(params, document, shown, ctx)
             if kind := image_type(head):
                 return _picture(file, head, kind, shown, status.size)
@@ -127,10 +127,10 @@ class ReadFile(
         return ToolResult((Text(text), *pictures)) if pictures else text
 
 
-def _document(file: BinaryIO, head: bytes, shown: str) -> Document | None:
+def _document(file: BinaryIO, head: bytes, shown: str, ctx: Context[Any]) -> Document | None:
     """A notebook or PDF document; None for any other file."""
     if head.startswith(b"%PDF-"):
-        return read_pdf(head + file.read(MAX_DOCUMENT), shown)
+        return read_pdf(head + file.read(MAX_DOCUMENT), shown, ctx.check_cancelled)
     if shown.endswith(".ipynb") and head.lstrip().startswith(b"{"):
         return read_notebook(head + file.read(MAX_DOCUMENT), shown)
     return None

@@ -14,6 +14,9 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+MAX_DOTS = (
+    10_000  # of Python: `import a.a.a...` is parsed in quadratic time, and no other thread runs meanwhile
+)
 MAX_CHARS = 300_000  # of a text that is checked: a larger one would hold up the edit
 GRAMMARS = {
     ".js": ("tree_sitter_javascript", "language"),
@@ -59,6 +62,8 @@ def _check_for(suffix: str) -> Callable[[str], str] | None:
 def _python(text: str) -> str:
     import ast
 
+    if text.count(".") > MAX_DOTS:
+        return ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,7 +94,7 @@ def _toml(text: str) -> str:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as wrong:
         return str(wrong)
-    except RecursionError:
+    except (ValueError, RecursionError):  # a number of thousands of digits
         return ""
     return ""
 

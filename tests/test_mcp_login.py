@@ -166,11 +166,11 @@ async def test_an_address_is_pasted_where_there_is_no_browser(tmp_path: Path) ->
             answer = httpx2.get(shown[-1]).headers["location"]
             return next(given).format(answer)
 
-        given = iter(["", "https://evil.test/?code=x&state=y", "  {}\n"])
+        given = iter(["https://[::1", "https://evil.test/?code=x&state=y", "  {}\n"])
         authorizer = PasteAuthorizer(shown.append, ask)
         made = await login(world.server, world.store, authorizer=authorizer)
         assert made.token is not None
-        given = iter(["x"] * 4)
+        given = iter(["", "?" + "a&" * 60, "\udcff?state=\udcff", "x"])
         with pytest.raises(OAuthError, match="is not the address"):
             await login(world.server, world.store, authorizer=authorizer)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.mcp_servers.authorisation_server import (
     ProtectedServer,
 )
 from tests.test_secrets_stores import keyring_of_ours  # noqa: F401 - a fixture
+from tests.virtual_time import run_virtually
 from toolcrib.mcp.client.oauth import (
     LoginStore,
     OAuthError,
@@ -153,6 +155,80 @@ async def test_calls_run_side_by_side(world: World) -> None:
     world.internet.apps["https://mcp.test"] = Meeting()  # type: ignore[assignment]
     async with world.client() as client, asyncio.timeout(5):
         await asyncio.gather(call(client), call(client))
+
+
+ENDS: dict[str, tuple[str, str]] = {
+    # what expires_in is, and how the login stands after a year
+    "10": ("10", "renewable"),
+    "-5": ("-5", "renewable"),
+    '"3600"': ('"3600"', "renewable"),
+    "400 digits": ("9" * 400, "valid"),
+    "too large for a float": ('"1e999"', "valid"),
+    "NaN": ("NaN", "valid"),
+    "an object": ("{}", "valid"),
+}
+
+
+@each("seconds, state", list(ENDS.values()), ids=list(ENDS))
+async def test_the_end_of_a_token_is_read_however_it_is_written(
+    world: World, seconds: str, state: str
+) -> None:
+    body = f'{{"access_token": "a", "refresh_token": "r", "expires_in": {seconds}}}'
+    _answer("token", Response(body))(world)
+    registered = {"client_id": "x", "client_secret": "s", "token_endpoint_auth_method": "client_secret_post"}
+    endless = json.dumps(registered | {"client_secret_expires_at": 10**400})
+    _answer("register", Response(endless, 201))(world)
+    await world.log_in()
+    world.now += 365 * 86400
+    assert await world.state() == state
+
+
+def test_a_server_that_dribbles_is_not_listened_to_for_ever() -> None:
+    from toolcrib.mcp.client.oauth.endpoints import Endpoints
+
+    class Dribble(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            while True:
+                yield b" "
+                await asyncio.sleep(9)
+
+    class Slow(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            if request.url.path == "/mcp":
+                await asyncio.sleep(3600)
+            return httpx2.Response(200, stream=Dribble())
+
+    endpoints = Endpoints(URL, http=lambda: httpx2.AsyncClient(transport=Slow()))
+    for request in (endpoints.get("https://auth.test", "place"), endpoints.probe("GET", URL, {})):
+        with pytest.raises(OAuthError, match="did not answer within 30 s"):
+            run_virtually(request)
+
+
+async def test_a_server_that_wants_ever_more_scopes_opens_no_browser_for_each(world: World) -> None:
+    world.resource.proposes = "read"
+    async with world.client(person=True) as client:
+        assert await call(client) == {"client": "client-1"}
+        for number in range(20):
+            world.resource.needs = {"tools/call": f"write-{number}"}
+            said = await call(client, "tools/call")
+        assert "wants more scopes again and again" in said
+    assert len(world.person.logins) == 1 + 5
+
+
+async def test_a_program_asks_for_no_scope_beyond_those_of_its_settings(world: World) -> None:
+    world.issuer.clients["ours"] = {"client_secret": "hush"}
+    world.resource.needs = {"tools/call": "admin"}
+    settings = OAuthSettings(
+        client_id="ours",
+        client_secret="hush",
+        issuer=world.issuer.issuer,
+        grant="client_credentials",
+        scopes=("read",),
+    )
+    async with world.client(settings) as client:
+        assert await call(client) == {"client": "ours"}
+        assert "its settings allow only read" in await call(client, "tools/call")
+    assert world.issuer.asked("token") == 1
 
 
 @pytest.mark.promise("mcp-login.md", "nothing is tried again and again, and other calls go on")
@@ -379,6 +455,29 @@ REFUSED: dict[str, tuple[Callable[[World], None], str]] = {
     "an endless token": (
         _answer("token", JSONResponse({"access_token": "x" * 60_001})),
         "sent no access token",
+    ),
+    "metadata about no address": (_resource(resource="https://[::1"), "no token is asked for"),
+    "metadata about no port": (_resource(resource="https://mcp.test:99999999/mcp"), "no token is asked for"),
+    "metadata about a word as port": (_resource(resource="https://mcp.test:a/mcp"), "no token is asked for"),
+    "a redirect to no port": (
+        _answer("metadata", Response("", 302, {"location": "https://a:99999/"})),
+        "publishes no metadata",
+    ),
+    "compressed metadata": (
+        _answer("metadata", Response(gzip.compress(b"{}"), 200, {"content-encoding": "gzip"})),
+        "is compressed, which was not asked for",
+    ),
+    "a client id with half a character": (
+        _answer("register", Response('{"client_id": "a\\ud800"}', 201)),
+        "did not register toolcrib",
+    ),
+    "a refresh token with half a character": (
+        _answer("token", Response('{"access_token": "a", "refresh_token": "\\ud800"}')),
+        "sent no access token",
+    ),
+    "a bound token though no key is there": (
+        _answer("token", JSONResponse({"access_token": "a", "token_type": "DPoP"})),
+        "a token of the kind DPoP",
     ),
     "metadata that are no JSON": (_answer("metadata", Response("<html>")), "publishes no metadata"),
     "deep metadata": (_answer("metadata", Response("[" * 200_000)), "publishes no metadata"),

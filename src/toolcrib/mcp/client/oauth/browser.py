@@ -12,7 +12,7 @@ import hashlib
 import secrets
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -242,9 +242,11 @@ class _Pasted:
     async def answer(self, url: str, state: str) -> Mapping[str, str]:
         self._show(url)
         for _ in range(PASTES):
-            found = _parameters(urlsplit((await asyncio.to_thread(self._ask)).strip()).query)
-            if secrets.compare_digest(found.get("state", "").encode(), state.encode()):
-                return found
+            pasted = (await asyncio.to_thread(self._ask)).strip()
+            with suppress(ValueError):  # no address at all
+                found = _parameters(urlsplit(pasted).query)
+                if secrets.compare_digest(found.get("state", "").encode(), state.encode()):
+                    return found
         raise OAuthError("what was pasted is not the address that this login ends at")
 
 

@@ -13,7 +13,7 @@ QUOTED = r'"(?:[^"\\]|\\.)*"'
 PARAMETER = re.compile(rf"[\s,]*({TOKEN})\s*=\s*({QUOTED}|{TOKEN})\s*(?:,|$)")
 # Servers write unquoted URLs and scopes, although the grammar of a token has no colon or slash.
 SLOPPY_PARAMETER = re.compile(rf"[\s,]*({TOKEN})\s*=\s*([^\s,\"]+)\s*(?:,|$)")
-SCHEME = re.compile(rf"\s*,*\s*({TOKEN})(?:\s+|$)")
+SCHEME = re.compile(rf"[\s,]*({TOKEN})(?:\s+|$)")
 SCOPE = re.compile(r"[!#-\[\]-~]{1,200}")  # the grammar of RFC 6749; what is no scope is left out
 MAX_HEADER = 8_192  # characters
 MAX_SCOPES = 50

@@ -22,6 +22,7 @@ __all__ = ["Client", "authenticate", "choose_client", "configured_client"]
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ASSERTION_SECONDS = 120
 MAX_CREDENTIAL = 8_000  # characters of a client's id or secret
+NEVER = 1e12  # seconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ async def _register(
         method,
         redirect_uri,
         registered=True,
-        expires_at=float(expires) if isinstance(expires, int | float) and secret else 0.0,
+        expires_at=min(expires, NEVER) if isinstance(expires, int | float) and secret else 0.0,
     )
 
 

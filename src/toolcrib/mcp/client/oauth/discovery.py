@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from toolcrib.mcp.client.oauth.challenges import Challenge
+from toolcrib.mcp.client.oauth.challenges import Challenge, scopes_of
 from toolcrib.mcp.client.oauth.endpoints import Endpoints, same_origin
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
@@ -116,17 +116,23 @@ async def _resource(endpoints: Endpoints, server_url: str, challenge: Challenge)
             continue
         _check_resource(resource, server_url)
         required = reply.data.get("dpop_bound_access_tokens_required") is True
-        return _Resource(resource, issuers, _strings(reply.data, "scopes_supported"), required)
+        proposed = _strings(reply.data, "scopes_supported")
+        scopes = None if proposed is None else scopes_of(" ".join(proposed))
+        return _Resource(resource, issuers, scopes, required)
     return None
 
 
 def _check_resource(resource: str, server_url: str) -> None:
     """The metadata must be about this server, or about a path above it. Raises OAuthError."""
-    own, named = urlsplit(server_url).path.rstrip("/") + "/", urlsplit(resource).path.rstrip("/") + "/"
-    if not same_origin(resource, server_url) or not own.startswith(named) or urlsplit(resource).fragment:
+    if not same_origin(resource, server_url) or not _is_at_or_above(resource, server_url):
         raise OAuthError(
             f"the resource metadata are about {foreign_words(resource)}, not about {server_url}: no token is asked for"
         )
+
+
+def _is_at_or_above(resource: str, server_url: str) -> bool:
+    own, named = urlsplit(server_url), urlsplit(resource)
+    return not named.fragment and f"{own.path.rstrip('/')}/".startswith(f"{named.path.rstrip('/')}/")
 
 
 def _chosen(issuers: tuple[str, ...], wanted: str, bound_to: str) -> str:

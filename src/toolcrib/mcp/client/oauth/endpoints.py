@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -87,19 +88,19 @@ class Endpoints:
 
     async def get(self, url: str, what: str) -> EndpointReply:
         """Fetch a JSON document. Raises OAuthError if the host cannot or must not be reached."""
-        return await self._send("GET", url, what, {"accept": "application/json"})
+        return await self._send("GET", url, what, {})
 
     async def post_form(
         self, url: str, what: str, form: Mapping[str, str], headers: Mapping[str, str] = {}
     ) -> EndpointReply:
         """Send a form. Raises OAuthError."""
-        return await self._send("POST", url, what, {"accept": "application/json", **headers}, data=dict(form))
+        return await self._send("POST", url, what, headers, data=dict(form))
 
     async def post_json(
         self, url: str, what: str, data: Mapping[str, Any], headers: Mapping[str, str] = {}
     ) -> EndpointReply:
         """Send JSON. Raises OAuthError."""
-        return await self._send("POST", url, what, {"accept": "application/json", **headers}, json=dict(data))
+        return await self._send("POST", url, what, headers, json=dict(data))
 
     async def probe(
         self, method: str, url: str, headers: Mapping[str, str], data: Mapping[str, Any] | None = None
@@ -108,7 +109,7 @@ class Endpoints:
         import httpx2
 
         try:
-            async with self._client(url) as client:
+            async with asyncio.timeout(SECONDS), self._client(url) as client:
                 request = client.build_request(method, url, json=data, headers=dict(headers))
                 response = await client.send(request, stream=True, follow_redirects=False)
                 try:
@@ -140,8 +141,10 @@ class Endpoints:
 
         self.check(url, what)
         try:
-            async with self._client(url) as client:
-                request = client.build_request(method, url, headers=dict(headers), **body)
+            async with asyncio.timeout(SECONDS), self._client(url) as client:
+                # A compressed answer could be a thousand times as long as what was received, and is not taken.
+                plain = {"accept": "application/json", "accept-encoding": "identity"}
+                request = client.build_request(method, url, headers={**plain, **headers}, **body)
                 for _ in range(REDIRECTS + 1):
                     response = await client.send(request, stream=True, follow_redirects=False)
                     try:
@@ -157,13 +160,16 @@ class Endpoints:
 
 
 async def _reply(response: httpx2.Response, url: str, what: str) -> EndpointReply:
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise OAuthError(f"the {what} at {_origin_words(url)} is compressed, which was not asked for")
     body = bytearray()
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         body += piece
         if len(body) > MAX_BYTES:
             raise OAuthError(f"the {what} at {_origin_words(url)} sent more than {MAX_BYTES} bytes")
     try:
         data: Any = json.loads(body)
+        json.dumps(data, ensure_ascii=False).encode()  # half a character could not be sent or shown again
     except (ValueError, RecursionError):
         data = None
     nonce = response.headers.get("dpop-nonce", "")
@@ -195,8 +201,11 @@ def login_guard(server_url: str, issuer: str = "", resolver: HostResolver = syst
 
 
 def same_origin(one: str, other: str) -> bool:
-    """Whether two URLs have the same scheme, host and port."""
-    return _origin(one) == _origin(other)
+    """Whether two URLs have the same scheme, host and port. What is no URL has the origin of none."""
+    try:
+        return _origin(one) == _origin(other)
+    except ValueError:
+        return False
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:
@@ -224,6 +233,8 @@ def _tls() -> Any:
 
 
 def _unreachable(url: str, what: str, problem: Exception) -> OAuthError:
+    if isinstance(problem, TimeoutError):
+        return OAuthError(f"the {what} at {_origin_words(url)} did not answer within {SECONDS:g} s")
     why = problem.reason if isinstance(problem, NetworkRefused) else (str(problem) or type(problem).__name__)
     return OAuthError(f"the {what} at {_origin_words(url)} cannot be reached: {why[:200]}")
 

@@ -113,7 +113,11 @@ class TokenEndpoint:
     ) -> TokenSet:
         form = {"grant_type": grant, **fields, "resource": self._resource}
         reply = await self._post(self._issuer.token_endpoint, "token endpoint", form, now)
-        return _read_token(reply, self._issuer.issuer, scopes, now, must_be_bound=self._settings.dpop is True)
+        token = _read_token(reply, self._issuer.issuer, scopes, now)
+        bound = self._dpop is not None
+        if (token.kind == "DPoP" and not bound) or (token.kind != "DPoP" and self._settings.dpop is True):
+            raise _wrong_kind(self._issuer.issuer, token.kind)
+        return token
 
     async def _post(self, url: str, what: str, fields: Mapping[str, str], now: float) -> EndpointReply:
         reply = await self._send(url, what, fields, now)
@@ -150,9 +154,12 @@ def _scope(scopes: tuple[str, ...]) -> dict[str, str]:
     return {"scope": " ".join(scopes)} if scopes else {}
 
 
-def _read_token(
-    reply: EndpointReply, issuer: str, scopes: tuple[str, ...], now: float, *, must_be_bound: bool
-) -> TokenSet:
+def _wrong_kind(issuer: str, kind: str) -> OAuthError:
+    words = f"{issuer} issued a token of the kind {foreign_words(kind)}, which is not what was asked for"
+    return OAuthError(words)
+
+
+def _read_token(reply: EndpointReply, issuer: str, scopes: tuple[str, ...], now: float) -> TokenSet:
     data = reply.data
     if "error" in data or not reply.ok:
         if data.get("error") in (None, *PASSING) or reply.status == 429 or reply.status >= 500:
@@ -162,10 +169,8 @@ def _read_token(
     access, kind = data.get("access_token"), str(data.get("token_type", "Bearer")).lower()
     if not isinstance(access, str) or not access or not _sendable(access):
         raise OAuthError(f"the token endpoint of {issuer} sent no access token")
-    if kind not in ("bearer", "dpop") or (must_be_bound and kind != "dpop"):
-        raise OAuthError(
-            f"{issuer} issued a token of the kind {foreign_words(kind)}, which is not what was asked for"
-        )
+    if kind not in ("bearer", "dpop"):
+        raise _wrong_kind(issuer, kind)
     granted, refresh = data.get("scope"), data.get("refresh_token")
     return TokenSet(
         access,
@@ -183,6 +188,8 @@ def _end(seconds: Any, now: float) -> float:
         lifetime = float(seconds)
     except (TypeError, ValueError):
         return 0.0
+    except OverflowError:
+        return now + MAX_LIFETIME
     return now + min(lifetime, MAX_LIFETIME) if lifetime > 0 else now if lifetime <= 0 else 0.0
 
 

@@ -5,7 +5,7 @@
 | a token ends soon | it is refreshed once, whoever asks first; the others wait for that |
 | another process refreshed it | the stored token is taken, no request is made |
 | a server refuses a token with 401 | the same, then a login where nobody is needed, or an authorizer is there |
-| a server wants more scopes with 403 | a login with the scopes of before and the new ones, once |
+| a server wants more scopes with 403 | a login with the scopes of before and the new ones, once for each, a few times |
 | the issuer refuses the refresh token | the login is marked: a person has to log in, nothing is tried again |
 | the issuer cannot be reached | the old token is used until its end; then an error, and the login stays |
 
@@ -36,6 +36,7 @@ from toolcrib.net.guard import HostResolver, system_resolver
 
 __all__ = ["Protected", "TokenSource"]
 
+MAX_WIDENED = 5  # logins with more scopes that a server gets while a program runs
 BACK_OFF = 30.0  # seconds in which a login that failed without a person is not tried again
 
 
@@ -153,6 +154,16 @@ class TokenSource:
                 raise OAuthError(
                     f"{self.server.name} wants the scopes {' '.join(challenge.scopes) or '(it names none)'}, "
                     f"which the login did not get"
+                )
+            if not self.settings.interactive and self.settings.scopes:
+                raise OAuthError(
+                    f"{self.server.name} wants the scopes {' '.join(challenge.scopes) or '(it names none)'}, "
+                    f"and its settings allow only {' '.join(self.settings.scopes)}"
+                )
+            if len(self._memory.widened) == MAX_WIDENED:
+                raise OAuthError(
+                    f"{self.server.name} wants more scopes again and again: no login was tried for "
+                    f"{' '.join(challenge.scopes)}"
                 )
             self._memory.widened.add(wanted)
             return await self._new_login(login, challenge, held, None)

@@ -96,7 +96,7 @@ MEASURES = {
         "Start of a process",
         "CPU ms of whole processes with what they start, bytecode compiled: the least, and the median. A first "
         "answered call is: import, declare an async function of two numbers a tool, call it with JSON. The commands of "
-        "the command line run without a terminal; `run` tries the sandbox first.",
+        "the command line run without a terminal; `run` has tried the sandbox before, on this machine and day.",
         2,
         quick_rounds=1,
     ),

@@ -13,6 +13,7 @@ import typer
 
 from toolcrib.cli.console import Problem
 from toolcrib.command.sandbox.level import Files, Level, SandboxError
+from toolcrib.private_files import state_folder
 from toolcrib.visible import escape_invisible
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class SandboxOptions:
         from toolcrib.command.sandbox.files.paths import within
 
         try:
-            made = choose(workspace, self.level(), external=self.outer_sandbox)
+            made = choose(workspace, self.level(), external=self.outer_sandbox, trials=_trials())
         except (SandboxError, ValueError) as problem:
             raise Problem(f"sandbox: {problem}") from problem
         root, paths = os.path.realpath(workspace), [os.path.realpath(path) for path in protected]
@@ -99,6 +100,14 @@ class SandboxOptions:
             inside = [os.path.relpath(path, root) for path in paths if within(path, root)]
             made.protected = (*PROTECTED, *inside)
         return made
+
+
+def _trials() -> Path | None:
+    """The file in which the outcome of a trial is kept; None where there is no home."""
+    try:
+        return state_folder() / "sandbox-trials.json"
+    except RuntimeError:
+        return None
 
 
 def sandbox_warnings(sandbox: Sandbox) -> list[str]:

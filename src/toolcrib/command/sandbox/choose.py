@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.bubblewrap import Bubblewrap
@@ -18,6 +17,7 @@ from toolcrib.command.sandbox.seatbelt import Seatbelt
 from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Unpack
 
     from toolcrib.command.sandbox.confining import BackendOptions
@@ -65,13 +65,15 @@ def choose(
     *,
     external: str = "",
     order: Sequence[SandboxBackend] = ORDER,
+    trials: Path | None = None,
     **options: Unpack[BackendOptions],
 ) -> Sandbox:
     """The first of `order` that confines commands here.
 
-    `external` says in words that the operator has a sandbox around this process. Gives a NoSandbox where the level asks
-    for none, and where nothing works; the latter is not `wanted` and says why. Raises SandboxError for an allowlist of
-    hosts that no working back end can keep.
+    `external` says in words that the operator has a sandbox around this process. `trials` names a file in which to keep
+    for a day, on Linux, that a back end held, so that later processes need not try it. Gives a NoSandbox where the
+    level asks for none, and where nothing works; the latter is not `wanted` and says why. Raises SandboxError for an
+    allowlist of hosts that no working back end can keep.
     """
     wanted = level or Level()
     if wanted.files is Files.OFF:
@@ -84,7 +86,7 @@ def choose(
     for backend in order:
         if sys.platform not in backend.platforms:
             continue
-        if problem := why_not_working(backend):
+        if problem := why_not_working(backend, trials):
             reasons.append(f"{backend.name}: {problem}")
             fixes.append(remedy(backend.name, backend.fix))
             better.append(f"{reasons[-1]}. To use it: {fixes[-1]}")
@@ -151,9 +153,26 @@ def why_not_contained(sandbox: Sandbox) -> str:
     return f"{report.backend} keeps only in part: {', '.join(partly)}" if partly else ""
 
 
-@cache
-def why_not_working(backend: SandboxBackend) -> str:
+_tried: dict[SandboxBackend, str] = {}
+
+
+def why_not_working(backend: SandboxBackend, trials: Path | None = None) -> str:
     """Why a back end is not to be used here, or "" if it held when it was tried. Tried once in a process."""
+    problem = _tried.get(backend)
+    if problem is None:
+        problem = _tried[backend] = _why_not_working(backend, trials)
+    return problem
+
+
+def _why_not_working(backend: SandboxBackend, trials: Path | None) -> str:
+    if trials is not None:
+        from toolcrib.command.sandbox.kept_trials import held, keep
+
+        if held(trials, backend.name):
+            return ""
     from toolcrib.command.sandbox.probe import probe
 
-    return "; ".join(probe(lambda workspace, home: backend.make(workspace, home=home)))
+    problem = "; ".join(probe(lambda workspace, home: backend.make(workspace, home=home)))
+    if trials is not None and not problem:
+        keep(trials, backend.name)
+    return problem

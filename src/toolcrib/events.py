@@ -9,43 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolcrib.call import CallKey, CallState
 from toolcrib.question import Question
 
 __all__ = [
-    "AnswerRestarted",
-    "ArgumentsDelta",
-    "CallEvent",
-    "CallFinished",
-    "CallRetried",
-    "CallReviewed",
-    "CheckpointTaken",
-    "Event",
-    "ModelAsked",
-    "ModelFellBack",
-    "ModelRetried",
-    "ModelSilent",
-    "Notice",
-    "OutputDelta",
-    "ProcessEnded",
-    "ProcessPrinted",
-    "ProcessStarted",
-    "QuestionAnswered",
-    "QuestionAsked",
-    "ReasoningDelta",
-    "RunFinished",
-    "RunStarted",
-    "ServerChanged",
-    "StatusBoard",
-    "StatusChanged",
-    "TextDelta",
-    "ToolStatus",
-    "TurnFinished",
-    "TurnStarted",
-    "event_to_dict",
-]
+    "AnswerRestarted", "ArgumentsDelta", "CallEvent", "CallFinished", "CallRetried", "CallReviewed",
+    "CheckpointTaken", "Event", "ModelAsked", "ModelFellBack", "ModelRetried", "ModelSilent", "Notice",
+    "OutputDelta", "ProcessEnded", "ProcessPrinted", "ProcessStarted", "QuestionAnswered", "QuestionAsked",
+    "ReasoningDelta", "RunFinished", "RunStarted", "ServerChanged", "StatusBoard", "StatusChanged",
+    "TextDelta", "ToolStatus", "TurnFinished", "TurnStarted", "event_to_dict",
+]  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -185,8 +160,31 @@ class CallEvent(Event):
     code: str = ""
 
 
+class _Unread(CallEvent):
+    """The text of a call's arguments, from which the event's `params` are read when somebody looks at them."""
+
+    __slots__ = ("unread",)
+    unread: str | None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "params":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            from pydantic_core import from_json
+
+            self.params = from_json(self.unread) if self.unread else {}
+            return self.params
+
+    def __getstate__(self) -> Any:
+        """What a copy is made of: the params and not the text, as they may be masked in the copy."""
+        hasattr(self, "params")  # reads them
+        state: Any = object.__getstate__(self)
+        return None, {**state[1], "unread": None}
+
+
 @dataclass(slots=True)
-class StatusChanged(CallEvent):
+class StatusChanged(_Unread):
     """A call changed its state, or its tool reported something. The end of a call is a CallFinished instead.
 
     Only a call whose answer broke off while it streamed has no result, and ends with the state ERROR here.

@@ -8,8 +8,9 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.events import ArgumentsDelta, Event, OutputDelta, ReasoningDelta, TextDelta
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
+NewEvent = Callable[[str, int, str, float, Any], Event]
+"""Makes an event of its run, number, parent and time, and of facts."""
 
 FLUSH_SECONDS = 5.0
 DELTAS = (ArgumentsDelta, OutputDelta, TextDelta, ReasoningDelta)  # of which several may be joined
@@ -47,17 +50,25 @@ class Subscription:
         self._closed = False
 
     def put(self, event: Event) -> None:
-        """Add an event. Called by the sink, from any thread."""
+        """Add an event. Called by the sink, from any thread, by one after the other."""
+        if self._joined or (len(self._events) >= self._limit and type(event) in DELTAS):
+            self._join(event)
+        else:
+            # The reader may take the deque away meanwhile: it looks at it once more before it waits.
+            self._events.append(event)
+        if self._waiting:
+            with self._lock:
+                if self._waiting:
+                    self._wake()
+
+    def _join(self, event: Event) -> None:
+        """Join a delta with the last event that waits, or add an event after one that was joined."""
         with self._lock:
-            events = self._events
-            if self._joined or (len(events) >= self._limit and type(event) in DELTAS):
-                if _continues(events[-1], event):
-                    self._joined.append(event)
-                    return
-                self._settle()
-            events.append(event)
-            if self._waiting:
-                self._wake()
+            if self._events and _continues(self._events[-1], event):
+                self._joined.append(event)
+                return
+            self._settle()
+            self._events.append(event)
 
     def _settle(self) -> None:
         """Replace the last event by one with all joined deltas; once, so that the cost is linear."""
@@ -103,6 +114,9 @@ class Subscription:
                     break
                 waiter = self._new_waiter()
                 self._waiting = True
+                if self._ready or self._events:  # `put` was in the middle of it
+                    self._waiting = False
+                    continue
             await waiter
         return self._ready
 
@@ -163,9 +177,9 @@ class CallbackSubscription:
 
 def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
     """Hand over events until None comes."""
-    complained = False
+    complained, mark = False, threading.Event
     while (event := queue.get()) is not None:
-        if isinstance(event, threading.Event):
+        if type(event) is mark:
             event.set()
             continue
         try:
@@ -211,6 +225,12 @@ class RunListeners:
             run = self._parents.get(run)
 
 
+def _numbered(run: str, seq: int, parent: str, time: float, event: Event) -> Event:
+    """An event that is there already, and was masked."""
+    event.run, event.seq, event.parent, event.time = run, seq, parent, time
+    return event
+
+
 class EventMask(Protocol):
     """Takes secrets out of events."""
 
@@ -227,7 +247,10 @@ class EventSink:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.listeners: list[Any] = []
-        self._seq: dict[str, int] = {}
+        self._puts: list[tuple[Callable[[Event], Any], ...]] = [
+            ()
+        ]  # those of the listeners, shared with copies
+        self._seq: defaultdict[str, Iterator[int]] = defaultdict(count)
         self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
         self._of_runs = RunListeners(self.parents)
@@ -241,12 +264,12 @@ class EventSink:
         """Hand further events to a listener too; those of one run alone if it is a Subscription to a run."""
         with self._lock:
             run, of_runs = getattr(listener, "run", ""), self._of_runs
-            if not run:
+            if run:
+                of_runs.by_run[run] = (*of_runs.by_run.get(run, ()), listener)
+                listener = of_runs
+            if not run or of_runs not in self.listeners:
                 self.listeners.append(listener)
-                return
-            of_runs.by_run[run] = (*of_runs.by_run.get(run, ()), listener)
-            if of_runs not in self.listeners:
-                self.listeners.append(of_runs)
+                self._puts[0] = tuple(listener.put for listener in self.listeners)
 
     async def delivered(self) -> None:
         """Wait until functions that listen were handed all events so far; for one that is slower, `FLUSH_SECONDS`."""
@@ -267,26 +290,35 @@ class EventSink:
                     by_run[run] = left
             gone = listener if by_run or not run else self._of_runs
             self.listeners[:] = [other for other in self.listeners if other is not gone]
+            self._puts[0] = tuple(listener.put for listener in self.listeners)
         listener.close()
 
     def emit(self, run: str, event: Event) -> None:
         """Number an event of a run and hand it to all listeners. What a listener raises is logged."""
         with self._lock:
-            for made in (event,) if self.mask is None else self.mask(run, event):
-                made.run = run
-                made.parent = self.parents.get(run, "") if self.parents else ""
-                made.time = self._clock()
-                made.seq = seq = self._seq.get(run, 0)
-                self._seq[run] = seq + 1
-                for listener in (*self.listeners,):
-                    try:
-                        listener.put(made)
-                    except BaseException as problem:
-                        if isinstance(problem, KeyboardInterrupt):
-                            raise
-                        import logging
+            for shown in (event,) if self.mask is None else self.mask(run, event):
+                self.emit_new(run, _numbered, shown)
 
-                        logging.getLogger("toolcrib").exception("an event listener raised")
+    def emit_new(self, run: str, make: NewEvent, facts: Any) -> None:
+        """The same for an event that `make` makes of its facts, with its number: that takes less time."""
+        if self.mask is not None and make is not _numbered:
+            self.emit(run, make(run, 0, "", 0.0, facts))
+            return
+        self._lock.acquire()  # `with` would take longer
+        try:
+            parent = self.parents.get(run, "") if self.parents else ""
+            event = make(run, next(self._seq[run]), parent, self._clock(), facts)
+            for put in self._puts[0]:
+                try:
+                    put(event)
+                except KeyboardInterrupt:
+                    raise
+                except BaseException:
+                    import logging
+
+                    logging.getLogger("toolcrib").exception("an event listener raised")
+        finally:
+            self._lock.release()
 
     def depth(self, run: str) -> int:
         """How many runs stand above this one."""

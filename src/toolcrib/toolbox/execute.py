@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import CallState
 from toolcrib.content import Text
 from toolcrib.context import Context, Host
 from toolcrib.errors import Cancelled, Suspended, ToolError, traceback_text
-from toolcrib.events import StatusChanged
 from toolcrib.facts import MaxOutput
 from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.call_events import call_begins
 from toolcrib.toolbox.cap import cap
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, WillNotStop
 from toolcrib.toolbox.decide import Decider
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from toolcrib.secrets.masking import Masking
 
 __all__ = ["Execution", "Executor"]
-
-DOING = CallState.DOING
 
 
 @dataclass(slots=True)
@@ -157,9 +154,7 @@ class Execution(Deadline):
             ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
         )
         if executor.sink.listeners:
-            title = definition.facts.title
-            event = StatusChanged(ready.key, ready.call.name, DOING, None, None, ready.arguments, title=title)
-            executor.sink.emit(ready.key.run, event)
+            executor.sink.emit_new(ready.key.run, call_begins, ready)
         if definition.mode != "async" or definition.facts.retry is not None:
             return self._work()
         try:

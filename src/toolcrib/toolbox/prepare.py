@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import CallKey, CallState, ToolCall
+from toolcrib.call import CallKey, ToolCall
 from toolcrib.errors import traceback_text
-from toolcrib.events import StatusChanged
 from toolcrib.middleware import PrepareStep
 from toolcrib.prepared import Prepared, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.call_events import call_waits
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.decode import decode
@@ -49,8 +49,7 @@ class Preparation:
         if tool_list is not None and tool_list.entries.get(name) is not tool.entry:
             return None
         if self.sink.listeners:
-            title = tool.definition.facts.title
-            self.sink.emit(key.run, StatusChanged(key, name, CallState.WAIT, title=title))
+            self.sink.emit_new(key.run, call_waits, (key, name, tool.definition.facts.title))
         return self._decided(call, key, tool, tool_list)
 
     async def prepare(
@@ -63,7 +62,7 @@ class Preparation:
     ) -> Prepared:
         """Prepare a call, through the middleware around it."""
         if self.sink.listeners and stream is None:
-            self.sink.emit(key.run, StatusChanged(key, call.name, CallState.WAIT))
+            self.sink.emit_new(key.run, call_waits, (key, call.name, ""))
         if not self.steps:
             return await self._by_name(call, key, tool_list, stream, deps)
         from toolcrib.toolbox.through_steps import prepare_through

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolcrib.call import CallKey, CallState
+from toolcrib.call import CallKey
 from toolcrib.content import Text
 from toolcrib.errors import ErrorCode, traceback_text
-from toolcrib.events import CallFinished
 from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.call_events import call_ended
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
 from toolcrib.toolbox.stats import Statistics
 
@@ -25,8 +25,6 @@ __all__ = ["Record", "Report"]
 
 Record = Callable[[CallKey, ToolResult], None]
 """Is handed each result before anybody else is told of it: a transcript, say."""
-
-SUCCESS, ERROR = CallState.SUCCESS, CallState.ERROR
 
 
 @dataclass(slots=True)
@@ -60,7 +58,8 @@ class Report:
         if record is not None:
             self.recorded(record, ready.key, result)
         if self.sink.listeners:
-            self._emit(ready.key, name, result, duration, problem, len(edits))
+            told = (ready.key, name, result, duration, problem, len(edits))
+            self.sink.emit_new(ready.key.run, call_ended, told)
         return result
 
     def refused(self, refused: Refused, record: Record | None) -> ToolResult:
@@ -77,7 +76,8 @@ class Report:
         if record is not None:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:
-            self._emit(refused.key, name, result, 0.0, refused.problem, 0)
+            told = (refused.key, name, result, 0.0, refused.problem, 0)
+            self.sink.emit_new(refused.key.run, call_ended, told)
         return result
 
     def note_refused(self, refused: Refused) -> None:
@@ -103,11 +103,3 @@ class Report:
             raise
         except BaseException as problem:
             self.operator.problem(f"the result of call {key} could not be recorded", traceback_text(problem))
-
-    def _emit(
-        self, key: CallKey, name: str, result: ToolResult, duration: float, problem: str, repairs: int
-    ) -> None:
-        state = ERROR if result.is_error else SUCCESS
-        code = result.code.value if result.code is not None else ""
-        event = CallFinished(key, name, state, None, None, None, result, code, duration, problem, repairs)
-        self.sink.emit(key.run, event)

@@ -216,7 +216,7 @@ async def test_a_server_that_wants_ever_more_scopes_opens_no_browser_for_each(wo
 
 
 async def test_a_program_asks_for_no_scope_beyond_those_of_its_settings(world: World) -> None:
-    world.issuer.clients["ours"] = {"client_secret": "hush"}
+    world.issuer.clients["ours"] = {"client_secret": "hush", "secret_or_key": True}
     world.resource.needs = {"tools/call": "admin"}
     settings = OAuthSettings(
         client_id="ours",

@@ -20,14 +20,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tests.cases import each
 from tests.mcp_calls import ERAS, calling, toolset_of
-from toolcrib import Answer, Effect, Question, Toolbox, ToolResult, Verdict
+from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, ToolResult, Verdict
+from toolcrib.agent import Agent, Budget, Reason
 from toolcrib.call import CallKey
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, Notice, StatusChanged
 from toolcrib.mcp.client.sampling import Sampling
 from toolcrib.mcp.server import McpFace
-from toolcrib.messages import Request
-from toolcrib.models import Scripted
+from toolcrib.messages import Request, Usage
+from toolcrib.models import Scripted, Turn
 from toolcrib.sink import EventLog
 
 TEXT = types.TextContent
@@ -501,6 +502,24 @@ async def test_how_often_a_server_may_ask_a_model_is_bounded() -> None:
     for count in (2, 3):
         async with calling(asks(**{str(n): ask for n in range(count)}), sampling=model) as box:
             assert (await box.call("srv__do", {})).is_error is (count > 2)
+
+
+@pytest.mark.promise("mcp-calls.md", "What it costs counts in the run, whose budget")
+async def test_what_a_server_asks_of_a_model_counts_in_the_run_and_ends_with_its_budget() -> None:
+    ask = {"method": "sampling/createMessage", "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 9}}  # fmt: skip
+    costly = Turn("hm", usage=Usage(input_tokens=400, output_tokens=100))
+    sent: list[Request] = []
+
+    def respond(request: Request) -> Turn:
+        sent.append(request)
+        return costly
+
+    model = Sampling(Scripted(respond), ask=False)
+    async with calling(asks(a=ask, b=ask, c=ask), sampling=model) as box:
+        model_of_run = Scripted([Turn("", [ToolCall("srv__do", {})]), "done"])
+        outcome = await Agent(model_of_run, toolbox=box, budget=Budget(tokens=900)).run("go")
+    assert (len(sent), outcome.reason) == (2, Reason.BUDGET)
+    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (800, 200)
 
 
 async def test_folders_are_told_only_where_they_are_given(tmp_path: Any) -> None:

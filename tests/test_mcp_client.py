@@ -376,6 +376,8 @@ async def test_a_list_that_cannot_be_read_leaves_what_was_known() -> None:
         ([tool("t")] + [None] * 1_000, ["t"], "950 more problems"),
         ([tool("t", outputSchema="x")], ["t"], "outputSchema is a text"),
         ([tool("t", outputSchema={"type": 12})], ["t"], ""),
+        ([tool("t", outputSchema={"enum": ["x" * 100_001]})], ["t"], "results are not checked"),
+        ([tool("t", _meta={"a": "x" * 20_001})], ["t"], "_meta has 20,010 characters, more than 20,000"),
         ([tool("t", annotations={"readOnlyHint": "yes"})], ["t"], "readOnlyHint is a text"),
         ([tool("t", annotations=[1])], ["t"], "annotations are a list"),
         ([tool("t", title=3, description=["x"], unknown={"a": 1}, _meta=7)], ["t"], "title is a number"),

@@ -22,7 +22,7 @@ pytest.importorskip("mcp")
 from tests.cases import each
 from tests.mcp_servers import hostile
 from tests.mcp_servers.hostile import BEHAVIOURS, InMemory
-from tests.mcp_servers.hostile_http import ANSWERS, running
+from tests.mcp_servers.hostile_http import ANSWERS, HttpServer, running
 from tests.virtual_time import run_virtually
 from toolcrib import Answer, Effect, Question, Toolbox, Verdict, tool
 from toolcrib.mcp import McpServer, McpToolset, ServerState
@@ -289,6 +289,22 @@ HTTP = {
     "compressed_events": LOST,
     "slow_delete": "^done$",
 }
+
+
+async def test_what_the_sdk_logs_of_a_server_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    there, theirs = HttpServer(), logging.getLogger("mcp.client.streamable_http")
+    with caplog.at_level(logging.INFO):
+        async with await asyncio.start_server(there.serve, "127.0.0.1", 0) as listening:
+            there.port = listening.sockets[0].getsockname()[1]
+            config = McpServer("bad", url=there.url("flood_of_events"), transport="http")
+            async with Toolbox([McpToolset([config])], autonomy="full") as box:
+                assert (await box.call("bad__bad", {})).text == "done"
+            await there.end()
+        logged = [one.getMessage() for one in caplog.records if one.name == theirs.name]
+        assert len(logged) == 20 and "more of this connection is not logged" in logged[-1]
+        for _ in range(50):
+            theirs.warning("what another user of the SDK does")
+        assert len([one for one in caplog.records if "another user" in one.getMessage()]) == 50
 
 
 @pytest.mark.slow

@@ -290,6 +290,9 @@ class ContextHost:
     def suspends(self, ctx: Context[Any]) -> bool:
         return self._decider.runs.suspension(ctx.key.run) is not None
 
+    def account(self, ctx: Context[Any]) -> Any:
+        return self._decider.runs.account(ctx.key.run)
+
     def nested_run(self, ctx: Context[Any], box: Any, *, outlives: bool = False) -> NestedRun:
         runs = self._decider.runs
         if self._sink.depth(ctx.key.run) >= 2 * MAX_NESTED:

@@ -22,6 +22,7 @@ from toolcrib.mcp.client.errors import (
     in_place_of_answer,
     leaf_of,
 )
+from toolcrib.mcp.client.sdk_log import bounded_log
 from toolcrib.mcp.client.seams import OnProgress
 
 __all__ = ["Connection", "Link", "Notified"]
@@ -91,6 +92,7 @@ class Connection:
         self._opened: asyncio.Future[None] = self.loop.create_future()
         self._owner: asyncio.Task[None] | None = None
         self._claims: dict[str, Any] = {}
+        self._log_lines = [0]
         self._check: asyncio.Task[None] | None = None
 
     @classmethod
@@ -249,7 +251,8 @@ class Connection:
         if self.modern:
             self._wire.stamp(self.protocol, method, data, options)
         try:
-            answer: Any = await self._wire.send_raw_request(method, data, options)
+            with bounded_log(self._log_lines):  # the SDK reads an answer in the context of its request
+                answer: Any = await self._wire.send_raw_request(method, data, options)
         except MCPError as problem:
             if _says_closed(problem):
                 with suppress(TimeoutError):  # over HTTP, it may be this answer alone that broke off
@@ -347,6 +350,7 @@ class Connection:
         """Enter the connection, wait until it ends, leave it: all in this task."""
         try:
             async with AsyncExitStack() as stack:
+                stack.enter_context(bounded_log(self._log_lines))
                 read, write = await stack.enter_async_context(self.link.streams())
                 from toolcrib.mcp.client.handshake import negotiate, new_session
 

@@ -15,6 +15,7 @@ HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 MAX_PROBLEMS = 50  # of one list that are told
 MAX_TOOLS = 10_000  # of one server
 MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
+MAX_META = 20_000  # characters
 SHOWN = 80  # characters of a foreign name in a warning
 
 
@@ -110,7 +111,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
             input_schema=schema,
             output_schema=_output_schema(raw.get("outputSchema"), noted),
             annotations=hints,
-            meta=dict(meta) if isinstance(meta, Mapping) else {},
+            meta=_meta(meta, noted),
         )
     problems += [f"tool {_shown(name)}: {problem}" for problem in noted]
     return read
@@ -146,7 +147,23 @@ def _output_schema(schema: Any, noted: list[str]) -> dict[str, Any] | None:
     if not isinstance(schema, Mapping):
         noted.append(f"its outputSchema is {_kind(schema)}, not an object; results are not checked")
         return None
+    size = len(json.dumps(schema))
+    if size > MAX_SCHEMA:
+        noted.append(
+            f"its outputSchema has {size:,} characters, more than {MAX_SCHEMA:,}; results are not checked"
+        )
+        return None
     return dict(schema)
+
+
+def _meta(meta: Any, noted: list[str]) -> dict[str, Any]:
+    if not isinstance(meta, Mapping):
+        return {}
+    size = len(json.dumps(meta))
+    if size > MAX_META:
+        noted.append(f"its _meta has {size:,} characters, more than {MAX_META:,}, and was left out")
+        return {}
+    return dict(meta)
 
 
 def _hints(annotations: Mapping[str, Any], noted: list[str]) -> Iterator[tuple[str, bool]]:

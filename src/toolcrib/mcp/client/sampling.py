@@ -43,7 +43,10 @@ class Sampling:
 
 
 async def sampled(call: RunningCall, params: Mapping[str, Any], sampling: Sampling) -> dict[str, Any]:
-    """The result of a `sampling/createMessage` request, as JSON data. Raises CannotAsk where there is none."""
+    """The result of a `sampling/createMessage` request, as JSON data. Raises CannotAsk where there is none.
+
+    What it costs counts in the run's account, whose limits hold for it.
+    """
     call.samples += 1
     if call.samples > sampling.max_calls:
         raise CannotAsk(
@@ -66,12 +69,18 @@ async def sampled(call: RunningCall, params: Mapping[str, Any], sampling: Sampli
                 raise CannotAsk(
                     f"the server {call.server!r} may not ask a model: {refusal.message}"
                 ) from None
+    host = call.ctx._host
+    account = None if host is None else host.account(call.ctx)
+    if account is not None and (spent := account.spent()):
+        raise CannotAsk(f"the server {call.server!r} may not ask a model any more: {spent}")
     with call.paused():  # the time of a model of ours is not the server's
         try:
             response = await sampling.model.respond(request)
         except ModelError as problem:
             call.ctx.note(f"MCP server {call.server!r}: the model that it asked gave no answer: {problem}")
             raise CannotAsk(f"the model that the server {call.server!r} asked gave no answer") from None
+    if account is not None:
+        account.add(response.usage)
     return {
         "role": "assistant",
         "content": {"type": "text", "text": response.message.text},

@@ -1,0 +1,47 @@
+"""What the SDK logs of one connection: short lines and few of them, because the server decides how often and what."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from toolcrib.visible import on_one_line
+
+__all__ = ["bounded_log"]
+
+MOST_LINES = 20  # of one connection
+LONGEST = 300  # characters of a line
+LOGGERS = ("client", "mcp.client.sse", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
+
+_lines: ContextVar[list[int] | None] = ContextVar("toolcrib_mcp_log_lines", default=None)
+
+
+@contextmanager
+def bounded_log(lines: list[int]) -> Generator[None]:
+    """Bound what is logged here and in the tasks that are started here; `lines` counts those of one connection.
+
+    What other users of the SDK log stays as it is.
+    """
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(_bounded)  # the same filter is added once
+    before = _lines.set(lines)
+    try:
+        yield
+    finally:
+        _lines.reset(before)
+
+
+def _bounded(record: logging.LogRecord) -> bool:
+    lines = _lines.get()
+    if lines is None:
+        return True
+    lines[0] += 1
+    text = record.getMessage()
+    if record.exc_info and record.exc_info[1] is not None:
+        text = f"{text}: {record.exc_info[1]}"
+    if lines[0] == MOST_LINES:
+        text = f"{on_one_line(text, LONGEST)} (more of this connection is not logged)"
+    record.msg, record.args, record.exc_info = on_one_line(text, LONGEST + 60), (), None
+    return lines[0] <= MOST_LINES

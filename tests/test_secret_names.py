@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox_runs import backend
+from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Question, Toolbox, Verdict
+from toolcrib.command.judge import secrets_below as below
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.errors import ErrorCode
 from toolcrib.rules import read_rules
 from toolcrib.tools import Shell, Workspace, workspace_tools
@@ -78,3 +80,82 @@ def test_a_person_or_a_rule_opens_one(folder: Path) -> None:
     box = box_in(folder, "", policy=rules)
     assert "TOKEN of .env" in box.call_sync("read_file", {"path": ".env"}).text
     assert box.call_sync("read_file", {"path": ".npmrc"}).code is ErrorCode.NOBODY_TO_ASK
+
+
+# Commands that show what stands in files which they do not name.
+SEARCHES = [
+    "grep -r TOKEN .",
+    "grep -r TOKEN",
+    "grep -rn TOKEN * | head -50",
+    "cd deep && grep -r TOKEN .",
+    "find . -type f -exec cat {} +",
+    "find . -print0 | xargs -0 cat",
+    "rg --hidden TOKEN",
+    "git grep --no-index TOKEN",
+    "diff -r . deep",
+]
+
+
+def secret_lines(text: str) -> list[str]:
+    return [name for name in SECRET if f"TOKEN of {name}\n" in f"{text}\n"]
+
+
+@pytest.mark.promise("policy.md", "A `grep -r` of a folder sees such files empty")
+@pytest.mark.promise(
+    "security.md", "A proved command that searches a folder shows no file unasked that may hold secrets"
+)
+@pytest.mark.parametrize("made", BACKENDS)
+@pytest.mark.parametrize("command", SEARCHES)
+def test_a_command_that_searches_shows_none_of_them(folder: Path, command: str, made: str) -> None:
+    (folder / "harmless.txt").unlink()  # a link to a secret asks by itself
+    shell = Shell(Workspace(folder), sandbox=backend(made)(folder))
+    result = Toolbox([shell], autonomy="supervised").call_sync("shell", {"command": command})
+    assert secret_lines(result.text) == []
+    if result.code is None and "deep &&" not in command and "diff" not in command:
+        assert "TOKEN of notes.txt" in result.text
+        assert "Files that may hold secrets were not shown: " in result.text
+    assert secret_lines(Toolbox([shell], autonomy="full").call_sync("shell", {"command": command}).text)
+
+
+@pytest.mark.promise("shell-commands.md", "Without a sandbox that can hide them, it asks, and names them")
+def test_without_a_sandbox_a_search_asks_and_names_them(folder: Path) -> None:
+    (folder / "harmless.txt").unlink()
+    asked: list[str] = []
+
+    async def approver(question: Question) -> Answer:
+        asked.append(question.reason)
+        return Answer(Verdict.NO)
+
+    box = Toolbox([Shell(Workspace(folder), sandbox=NoSandbox())], autonomy="supervised", approver=approver)
+    assert box.call_sync("shell", {"command": "grep -r TOKEN deep"}).code is ErrorCode.REJECTED
+    assert asked == ["it reads deep/.env, which may hold secrets"]
+    for name in SECRET:
+        (folder / name).unlink()
+    assert "TOKEN of notes.txt" in box.call_sync("shell", {"command": "grep -r TOKEN ."}).text
+    assert len(asked) == 1
+
+
+def test_a_rule_about_one_file_opens_it_for_no_search(folder: Path) -> None:
+    (folder / "harmless.txt").unlink()
+    rules = read_rules('[[rule]]\nallow = true\npath = ".env"').policy("supervised")
+    said = box_in(folder, "", policy=rules).call_sync("shell", {"command": "grep -r TOKEN ."}).text
+    assert secret_lines(said) == []  # a rule about reading a file by its name is no rule about this command
+
+
+def test_a_search_of_a_repository_shows_no_credential_of_its_settings(folder: Path) -> None:
+    (folder / ".git" / "objects").mkdir(parents=True)
+    settings = folder / ".git" / "config"
+    settings.write_text('[remote "a"]\n\turl = https://ann:TOKEN@x.test/a\n')
+    shell = Shell(Workspace(folder / ".git" / ".."), sandbox=backend("bubblewrap")(folder))
+    box = Toolbox([shell], autonomy="supervised")
+    assert "ann" not in box.call_sync("shell", {"command": "grep -r TOKEN --exclude=harmless.txt ."}).text
+    settings.write_text("[core]\n\tbare = false\n")
+    assert "bare = false" in box.call_sync("shell", {"command": "grep -r bare ."}).text
+
+
+def test_too_many_to_look_at_ask(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(below, "MAX_NAMES", 5)
+    (folder / "harmless.txt").unlink()
+    result = box_in(folder, "supervised").call_sync("shell", {"command": "grep -r TOKEN ."})
+    assert "needs approval" in result.text and "more than 5 names to look at" in result.text
+    assert "TOKEN" in box_in(folder, "full").call_sync("shell", {"command": "grep -r TOKEN ."}).text

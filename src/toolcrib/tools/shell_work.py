@@ -131,10 +131,11 @@ class ShellWork:
         found = accesses_of(command.shown, judgement, command.folder, unasked=unasked)
         to_decide: Iterable[Access] = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
+        folder = str(Path(self.workspace.root.path, command.folder))
         if judgement.verdict == "ask":
-            folder = str(Path(self.workspace.root.path, command.folder))
             to_decide = with_code(to_decide, files_of_code(params.command, folder))
-        decided = (*self.workspace.with_targets(to_decide), *leads)
+        secret = self._denied_paths.secrets_to_decide(judgement, sandbox, folder)
+        decided = (*self.workspace.with_targets(to_decide), *leads, *secret)
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper or not command.inside or command.secrets or command.secrets_of_variables:
             return decided
@@ -360,7 +361,10 @@ class ShellWork:
         for target in command.judgement.leads:
             if not ctx.permits(_through_link(target)):
                 raise ToolError(WORDS[errno.ESTALE].format(path=target))
-        sandbox = await self._denied_paths.hide(ctx, sandbox, command.shown, command.judgement)
+        about = command.shown, command.judgement
+        sandbox = await self._denied_paths.hide(ctx, sandbox, *about)
+        where = str(Path(self.workspace.root.path, command.folder))
+        sandbox, withheld = await self._denied_paths.without_secrets(ctx, sandbox, *about, where)
         if ctx.must_be_confined:
             sandbox = await asyncio.to_thread(keep_history, sandbox, self.workspace.root.path)
         names = (*command.secrets.values(), *command.secrets_of_variables)
@@ -382,6 +386,7 @@ class ShellWork:
             grace=self.grace,
             shell=shell_words(self.kind),
             terminal=params.terminal,
+            withheld=withheld,
         )
         return line, sandbox
 

@@ -15,6 +15,7 @@ from toolcrib.command.programs.options import Access, Effect, worst
 
 MAX_FOLDERS = 8  # that a command might run in, after many a cd
 STDIN = "/dev/stdin"
+STORED_TOO = {"git diff", "git log", "git show", "git whatchanged", "git stash show"}
 Folders = tuple[str, ...]  # the first is where it runs if every cd before it worked
 
 
@@ -37,13 +38,14 @@ class JudgedCommand:
 class PlanJudge:
     """Collects the judged commands of a plan. `workspace` is the absolute path of the workspace, if it is known."""
 
-    __slots__ = ("leads", "links", "parts", "workspace")
+    __slots__ = ("leads", "links", "parts", "shows", "workspace")
 
     def __init__(self, workspace: str | None = None, links: Links | None = None) -> None:
         self.parts: list[JudgedCommand] = []
         self.workspace = workspace
         self.links = links
         self.leads: list[str] = []  # where links lead for which a command asks
+        self.shows: list[str] = []  # below which a command shows what stands in files
 
     def plan(self, plan: Plan, folders: Folders) -> None:
         """Judges all commands, beginning in one of these folders. After a cd that may have failed, both count."""
@@ -146,9 +148,13 @@ class PlanJudge:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):
-            for path, access, reach, contents, follows, opens in known.operands:
+            for path, access, reach, contents, follows, opens, listed in known.operands:
                 place = paths.relative(paths.join(folder, path), self.workspace)
                 operands.append(Operand(place, access, reach))
+                # git shows what it has stored; with a file hidden it would show that as deleted.
+                searches = reach == "subtree" and contents and access == "read" and not listed
+                if searches and known.name not in STORED_TOO:
+                    self.shows.append("." if follows else place)
                 wrong = paths.objection(place, contents=contents, pattern=reach == "pattern")
                 if wrong is not None:
                     reasons.append(wrong)

@@ -35,7 +35,8 @@ class Judgement:
     a shell; `deny` must not run. `reason`: why it is not plain, in one line. `proved`: all of it was understood, so
     that `effect` and `operands` hold everything that its arguments name. `parts`: its commands, judged one by one.
     `destroys`: what it would destroy, if anything. `grantable`: it asks only because its programs ask, so a yes to
-    their prefixes may be remembered. `leads`: where links among its operands lead for which it asks.
+    their prefixes may be remembered. `leads`: where links among its operands lead for which it asks. `shows`: folders
+    and patterns of names below which it shows what stands in files that it does not name.
     """
 
     verdict: Verdict
@@ -49,6 +50,7 @@ class Judgement:
     parts: tuple[JudgedCommand, ...] = ()
     grantable: bool = False
     leads: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()
 
     @property
     def only_reads(self) -> bool:
@@ -125,6 +127,7 @@ def _of_plan(
         parts,
         not any(around) and all(part.grantable for part in parts if part.reason),
         tuple(dict.fromkeys(judging.leads)),
+        tuple(dict.fromkeys(judging.shows)),
     )
 
 

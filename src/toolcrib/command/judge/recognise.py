@@ -44,6 +44,7 @@ class TouchedPath(NamedTuple):
     contents: bool  # whether what is in the file is shown
     follows: bool = False  # whether links below it are followed
     opens: bool = True  # whether a link to it is followed at all
+    listed: bool = False  # whether only names from a listing are opened, each of which is looked at
 
 
 @dataclass(slots=True)
@@ -134,7 +135,7 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         if word.substitutions and not lists_names(word):
             raise NotProved(f"{name}: a path that is only known when it runs")
         if word.substitutions:  # each name is looked at before it is handed on
-            touched.append(TouchedPath(".", "read", "subtree", usage.contents))
+            touched.append(TouchedPath(".", "read", "subtree", usage.contents, listed=not deep))
             continue
         if word.is_glob and usage.effect == "read" and usage.contents and not NAMED.search(_pattern(word)):
             raise NotProved("a pattern that can match any name")
@@ -222,7 +223,7 @@ def _xargs(
     _names_no_secrets([_pattern(word) for word in previous.words], known, "xargs")
     if known.open_end != "read":
         raise NotProved(f"xargs: {known.name} with arguments that are only known when it runs")
-    known.operands += _links_among(_find(previous.words[1:]).operands, previous.words, known)
+    known.operands += _shown_among(_find(previous.words[1:]).operands, previous.words, known)
     return known
 
 
@@ -252,7 +253,7 @@ def _find(words: Sequence[Word]) -> Recognised:
         text = waiting.pop(0).literal
         if text in FIND_RUNS:
             known = _find_runs(text, waiting, [_pattern(word) for word in words])
-            followed += _links_among(touched, words, known)
+            followed += _shown_among(touched, words, known)
             touched += [one for one in known.operands if one.path != "{}"]
         elif text == "-delete":
             deletes = True
@@ -298,11 +299,12 @@ def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recogn
     return known
 
 
-def _links_among(found: Sequence[TouchedPath], words: Sequence[Word], known: Recognised) -> list[TouchedPath]:
-    """The folders of a find whose links the program opens that gets the names; none where it gets files only."""
-    if not (known.usage.contents and known.usage.opens) or known.usage.inert or _finds_files_only(words):
+def _shown_among(found: Sequence[TouchedPath], words: Sequence[Word], known: Recognised) -> list[TouchedPath]:
+    """The folders of a find whose files a program shows that gets the names; it follows links among these."""
+    if not (known.usage.contents and known.usage.opens) or known.usage.inert:
         return []
-    return [one._replace(contents=True, follows=True) for one in found if one.reach == "subtree"]
+    follows = not _finds_files_only(words)
+    return [one._replace(contents=True, follows=follows) for one in found if one.reach == "subtree"]
 
 
 def _finds_files_only(words: Sequence[Word]) -> bool:

@@ -2,6 +2,9 @@
 
 Where the sandbox hides denied paths, nobody is asked about files that a command may meet. Where it does not, a command
 that was not proved may reach any file, and rules decide on that before it runs.
+
+The same holds for files that may hold secrets and lie where a proved command searches (`grep -r x .`): they look empty
+to it, or each of them is decided on.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.command.judge import paths
+from toolcrib.command.judge.secrets_below import secrets_below
 from toolcrib.command.sandbox import Files, Sandbox, SandboxError
 from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.errors import ToolError
@@ -29,6 +34,7 @@ NOT_READ = "The command was not run: rules do not let this call read the workspa
 CHANGED = (
     "The command was not run: the sandbox that would hide denied files from it was switched off. Try again."
 )
+MAY_SHOW = "run a command that may show files with secrets"
 INCOMPLETE = "run a command from which not all that rules deny can be hidden"
 
 
@@ -53,6 +59,37 @@ class DeniedPathsInSandbox:
         else:
             yield from accesses
             yield from () if judgement.proved else ANY_FILE
+
+    def secrets_to_decide(
+        self, judgement: Judgement, sandbox: Sandbox | None, folder: str
+    ) -> Iterator[Access]:
+        """The files that may hold secrets where a proved command searches, if nothing hides them from it."""
+        if not _searches(judgement) or (sandbox is not None and self._hides_for(sandbox, judgement)):
+            return
+        found = secrets_below(folder, judgement.shows)
+        yield from map(self._content, (*found.paths, *([self.root] if found.incomplete else [])))
+
+    async def without_secrets(
+        self, ctx: Context[Any], sandbox: Sandbox, command: str, judgement: Judgement, folder: str
+    ) -> tuple[Sandbox, tuple[str, ...]]:
+        """The sandbox in which files that may hold secrets look empty where a proved command searches; and these files.
+
+        Raises ToolError if there are too many of them and nobody allows it.
+        """
+        if not (_searches(judgement) and self._hides_for(sandbox, judgement)):
+            return sandbox, ()
+        import asyncio
+
+        found = await asyncio.to_thread(secrets_below, folder, judgement.shows)
+        if found.incomplete and not ctx.permits(self._content(self.root)):
+            await ctx.ask(f"{MAY_SHOW}: {found.incomplete}", [command])
+            return sandbox, ()
+        level = sandbox.level
+        blank = tuple(path for path in found.paths if not ctx.permits(self._content(path)))
+        return (sandbox.at(replace(level, blank=blank)), blank) if blank else (sandbox, ())
+
+    def _content(self, path: str) -> Access:
+        return Access(Reach.READ, paths.relative(path, self.root), secret=True)
 
     async def hide(self, ctx: Context[Any], sandbox: Sandbox, command: str, judgement: Judgement) -> Sandbox:
         """The sandbox with everything hidden or read-only that rules deny to the call.
@@ -90,6 +127,10 @@ class DeniedPathsInSandbox:
         if judgement.only_reads not in known:
             known[judgement.only_reads] = _hides(sandbox, judgement)
         return known[judgement.only_reads]
+
+
+def _searches(judgement: Judgement) -> bool:
+    return judgement.only_reads and bool(judgement.shows)
 
 
 def _hides(sandbox: Sandbox, judgement: Judgement) -> bool:

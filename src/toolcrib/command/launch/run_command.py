@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,6 +15,7 @@ from toolcrib.command.launch.shell_words import shell_words
 from toolcrib.command.launch.terminal import in_terminal
 from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
 
+MAX_NAMED = 5  # files that were not shown
 MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, half from its end
 
 
@@ -25,6 +26,7 @@ class CommandLine:
     `workspace` is the absolute path of the workspace, from which a command that only reads runs no programs. `shell`
     are the words before a script, and `terminal` says whether the script is run in a terminal. A script reads from the
     descriptor `stdin`, and `on_start` is called when it has it; a plan has no input.
+    `withheld` are files that the sandbox hides from this command because they may hold secrets.
     """
 
     text: str
@@ -38,6 +40,7 @@ class CommandLine:
     terminal: bool = False
     stdin: int | None = None
     on_start: Callable[[], None] | None = None
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,15 @@ async def _run_plan(
     )
     if host.refused:
         raise SandboxError(host.refused)
-    return Finished(outcome, host.launch, host.reverted)
+    return Finished(outcome, host.launch, [*host.reverted, *_withheld(command)])
+
+
+def _withheld(command: CommandLine) -> Iterator[str]:
+    """The sentence that says which files a search left out, and how to see one."""
+    if command.withheld:
+        names = ", ".join(command.withheld[:MAX_NAMED])
+        more = f" and {len(command.withheld) - MAX_NAMED} more" if len(command.withheld) > MAX_NAMED else ""
+        yield f"Files that may hold secrets were not shown: {names}{more}. To see one, name it: a person decides."
 
 
 async def _run_script(

@@ -83,7 +83,8 @@ class Level:
 
     `writable` and `readable` are absolute paths that are opened in addition to the workspace and to what is shown of
     the system. `hidden` and `read_only` take paths away again, for deny rules: commands cannot read what is hidden and
-    cannot change what is read-only. Only a back end whose report says `hides_denied_paths` enforces these two.
+    cannot change what is read-only. `blank` files are hidden too, and look empty where the back end can show that.
+    Only a back end whose report says `hides_denied_paths` enforces these three.
 
     >>> Level.of("workspace_write") == Level(Files.WORKSPACE_WRITE, Network.OFF)
     True
@@ -100,14 +101,16 @@ class Level:
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("hosts", "writable", "readable", "hidden", "read_only"):
+        for name in ("hosts", "writable", "readable", "hidden", "read_only", "blank"):
             object.__setattr__(self, name, as_tuple(name, getattr(self, name)))
-        for path in (*self.writable, *self.readable, *self.hidden, *self.read_only):
+        for path in (*self.writable, *self.readable, *self.hidden, *self.read_only, *self.blank):
             if not os.path.isabs(path) or os.path.normpath(path) != path:
                 raise ValueError(
-                    f"writable, readable, hidden and read_only are absolute paths in their shortest form, got {path}"
+                    "writable, readable, hidden, read_only and blank are absolute paths in their shortest form, "
+                    f"got {path}"
                 )
         if self.hosts and self.network is not Network.ALLOWLIST:
             raise ValueError(f"hosts are listed, and network is {self.network}, not allowlist")
@@ -147,7 +150,7 @@ class Level:
 
     def only_reading(self) -> Level:
         """The level for a command that was proved to only read: it cannot write, and it reaches no network."""
-        return Level(Files.READ_ONLY, readable=self.readable, hidden=self.hidden, read_only=self.read_only)
+        return replace(self, files=Files.READ_ONLY, network=Network.OFF, hosts=(), writable=())
 
     def covers(self, other: Level) -> bool:
         """Whether another level allows nothing that this one does not allow."""
@@ -159,6 +162,7 @@ class Level:
             and set(other.writable) <= set(self.writable)
             and set(other.readable) <= {*self.readable, *self.writable}
             and set(self.hidden) <= set(other.hidden)
+            and set(self.blank) <= {*other.blank, *other.hidden}
             and set(self.read_only) <= {*other.read_only, *other.hidden}
         )
 

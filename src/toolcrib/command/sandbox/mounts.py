@@ -8,6 +8,7 @@ import stat
 import subprocess
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.paths import between, innermost, within, within_any
@@ -20,6 +21,7 @@ KERNEL_SETTINGS = (
 # The scratch folder of the sandbox is mounted on these.
 TEMPORARY = ("/tmp", "/var/tmp")
 RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
+EMPTY = str(Path(__file__).parents[2] / "py.typed")
 SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
 
 Mounts = dict[str, list[str]]
@@ -119,7 +121,7 @@ def _fix(mounts: Mounts, view: FileView, level: Level) -> None:
     mounts |= {path: _unwritable(path) for path in outside if os.path.lexists(path)}
     for path in [path for path, words in mounts.items() if _reopens_denied(path, words, view)]:
         del mounts[path]
-    mounts |= {path: _emptied(path) for path in view.denied if os.path.exists(path)}
+    mounts |= {path: _emptied(path, level) for path in view.denied if os.path.exists(path)}
 
 
 def _size(size: int | None) -> list[str]:
@@ -133,11 +135,11 @@ def _unwritable(path: str) -> list[str]:
     return ["--ro-bind-try", path, path]
 
 
-def _emptied(path: str) -> list[str]:
-    """A mount that hides a denied path behind an empty file or folder, into which nothing can be put."""
+def _emptied(path: str, level: Level) -> list[str]:
+    """A mount that hides a denied path: behind an empty folder, a file that cannot be opened, or an empty file."""
     if os.path.isdir(path):
         return ["--tmpfs", path, "--remount-ro", path]
-    return ["--ro-bind", "/dev/null", path]
+    return ["--ro-bind", EMPTY if path in level.blank else "/dev/null", path]
 
 
 def _reopens_denied(path: str, words: list[str], view: FileView) -> bool:

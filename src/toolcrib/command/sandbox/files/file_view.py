@@ -49,7 +49,7 @@ class FileView:
     `hidden` files and folders do not exist for it. `shown` ones lie below hidden ones and can be read. `protected`,
     `links` and `watched` ones lie in the workspace: the first cannot be changed, the others are put back after a
     command. `links` are those on the way to something protected, on which no mount can lie. `denied` and `read_only`
-    come from deny rules: the former is hidden whatever is shown, the latter cannot be changed. `redacted` are hidden
+    come from a level: the former is hidden whatever is shown, the latter cannot be changed. `redacted` are hidden
     settings with what a command may see of them, for back ends that can show it.
     """
 
@@ -104,9 +104,10 @@ class FileView:
 
     def _without_denied(self, level: Level) -> FileView:
         """Only paths that a command could reach at all are denied."""
-        if not (level.hidden or level.read_only):
+        if not (level.hidden or level.read_only or level.blank):
             return self
-        denied = tuple(path for path in level.hidden if path not in self.hidden and not self.hides(path))
+        taken = dict.fromkeys((*level.hidden, *level.blank))
+        denied = tuple(path for path in taken if path not in self.hidden and not self.hides(path))
         writable = self.writable(level)
         read_only = tuple(
             path for path in level.read_only if within_any(path, writable) and not within_any(path, denied)

@@ -25,6 +25,7 @@ from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read
 from toolcrib.tools.line_address import address_of
 from toolcrib.tools.textfile import SNIFFED, UNKNOWN, Encoding, describe, detect, image_type
 from toolcrib.visible import counted
+from toolcrib.word_cuts import LONGEST, begun_word
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,7 +47,10 @@ class ReadFileParams(BaseModel):
     offset: int = Field(1, ge=1, description="Line to begin at, counted from 1.")
     limit: int = Field(MAX_LINES, ge=1, le=MAX_LINES, description="How many lines at most.")
     column: int = Field(
-        1, ge=1, description="Character of each line to begin at: with limit=1, pages a very long line."
+        1,
+        ge=1,
+        description="Character of each line to begin at, or the word that it is in: with limit=1, pages a very long "
+        "line.",
     )
     addresses: bool = Field(
         False,
@@ -199,7 +203,7 @@ class _Page:
 
     def _add(self, piece: str) -> None:
         if self._wanted():
-            start = max(0, self.asked.column - 1 - self.size)
+            start = max(0, self.asked.column - 1 - LONGEST - 1 - self.size)
             kept_to = self.asked.column - 1 + self.room - self.size
             if start < kept_to:
                 self.taken.append(piece[start:kept_to])
@@ -207,32 +211,39 @@ class _Page:
 
     def _end_line(self) -> None:
         if self._wanted():
-            self._show("".join(self.taken))
+            text = "".join(self.taken)
+            ahead = min(self.asked.column - 1, LONGEST + 1)  # characters in front of the column
+            back = begun_word(text[:ahead]) if not text[ahead : ahead + 1].isspace() else 0
+            self._show(text[ahead - back :], self.asked.column - back)
         self.total += 1
         self.size = 0
         self.taken.clear()
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, column: int) -> None:
+        """Shows a line from a column on."""
+        if column - 1 + len(text) < self.size:
+            text = text[: len(text) - begun_word(text)]
         raw = text.encode("utf-8", "replace")
         if self.bytes + len(raw) > MAX_BYTES:
             if self.lines:
                 self.full = True
                 return
             text = raw[:MAX_BYTES].decode("utf-8", "ignore")
+            text = text[: len(text) - begun_word(text)]
         number = self.total + 1
-        left = self.size - (self.asked.column - 1) - len(text)
+        left = self.size - (column - 1) - len(text)
         if left == 0:
             text = text.removesuffix("\r")
         elif left > 0:
             if self.cut is None:
-                self.cut = (number, self.asked.column + len(text))
+                self.cut = (number, column + len(text))
             text += f" [... {left:,} more characters]"
         self.replaced += text.count("\ufffd")
         self.bytes += len(raw) + 1
         self.last = number
         if self.asked.addresses:
             # A hash of all of the line is needed, so a line that is shown in part has none.
-            whole = left == 0 and self.asked.column == 1
+            whole = left == 0 and column == 1
             text = f"{address_of(number, text)}| {text}" if whole else f"{number}| {text}"
         elif self.asked.line_numbers:
             text = f"{number}: {text}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Line = tuple[int, str, bool]
     Found = tuple[int, int, int, int]  # a line's number, where it begins and ends, where the match begins
 
+LONGEST = 200  # characters of a word that is not cut
+LAST_WORD = re.compile(r"[^\s\"'`,;<>(){}\[\]|&]*\Z")
 CPU_SECONDS = 120  # should our parent be gone, we go too
 
 
@@ -122,10 +124,20 @@ class Search:
         if length <= self.width:
             return text[start:end]
         first = max(0, min(at - self.width // 4, length - self.width))
+        last = first + self.width
+        # Between words, where there are blanks: a secret is masked where it stands as a whole.
+        first -= _begun_word(text[max(start, start + first - LONGEST) : start + first])
+        if last < length:
+            last -= _begun_word(text[start + max(first, at, last - LONGEST) : start + last])
         left = f"[{first} characters ...] " if first else ""
-        rest = length - first - self.width
-        right = f" [... {rest} more characters]" if rest else ""
-        return left + text[start + first : start + first + self.width] + right
+        right = f" [... {length - last} more characters]" if last < length else ""
+        return left + text[start + first : start + last] + right
+
+
+def _begun_word(text: str) -> int:
+    """As `word_cuts.begun_word`, which cannot be imported here; 0 where no sign stands before the word."""
+    found = LAST_WORD.search(text)
+    return len(found[0]) if found and found.start() else 0
 
 
 def batches() -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolcrib.command.background.process import BackgroundProcess
 from toolcrib.command.background.processes import end_in_words
 from toolcrib.errors import ToolError
+from toolcrib.word_cuts import LONGEST, begun_word
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,7 +38,7 @@ class ProcessReading:
 
 def read_process(process: BackgroundProcess, offset: int | None = None) -> ProcessReading:
     """Reads output from an offset on, or where the last reading ended; the next one goes on behind it."""
-    wanted = process.cursor if offset is None else offset
+    wanted = process.cursor if offset is None else offset - _begun_word(process, offset)
     if offset is None and (screen := process.screen_since(wanted)) is not None:
         end = process.cursor = process.output.total
         process.told = process.told or not process.running
@@ -48,6 +49,15 @@ def read_process(process: BackgroundProcess, offset: int | None = None) -> Proce
     if not process.running and end == process.output.total:
         process.told = True
     return ProcessReading(text, start, end, process.output.total, max(0, start - wanted))
+
+
+def _begun_word(process: BackgroundProcess, offset: int) -> int:
+    """How many bytes before an offset belong to a word that goes on there."""
+    first = max(0, offset - LONGEST - 1)
+    start, data = process.output.read(first, offset - first + 1)
+    if start != first or len(data) <= offset - first or data[-1:].isspace():
+        return 0
+    return begun_word(data[:-1].decode("latin-1"))
 
 
 def process_text(process: BackgroundProcess, reading: ProcessReading) -> str:

@@ -12,6 +12,7 @@ ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
+BREAK, BLANK = re.compile(rb"[\r\n]+"), re.compile(rb"\s+")
 CONTROL = dict.fromkeys([*range(9), 11, 12, *range(13, 32), *range(127, 160)])
 
 
@@ -67,9 +68,13 @@ class BoundedOutput:
         return f"{plain(whole_head).rstrip()}\n\n[... {left_out:,} bytes left out ...]\n\n{plain(whole_tail)}"
 
     def ending(self, limit: int) -> str:
-        """The last `limit` bytes as plain text, for a live view."""
+        """The last `limit` bytes as plain text, for a live view. Where more was printed, it begins with a line."""
         data = self._tail or self._head
-        return plain(bytes(data[-limit:]))
+        last = bytes(data[-limit:])
+        if len(last) < self.total:
+            cut = BREAK.search(last) or BLANK.search(last)  # a secret is masked where it stands as a whole
+            last = last[cut.end() :] if cut else last
+        return plain(last)
 
 
 def plain(data: bytes) -> str:

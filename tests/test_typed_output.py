@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from tests.cases import each as each_of
 from toolcrib import Agent, Context, Effect, ToolDefinitionError, ToolError, tool
 from toolcrib.agent import NotFinished, OutputType, Reason
+from toolcrib.agent.output_ladder import refuses_the_form
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec, OpenAIResponsesCodec
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.text import TextCodec
@@ -265,6 +266,96 @@ def test_a_server_that_refuses_one_way_is_asked_another_way_and_that_is_remember
     agent = Agent(Refusing([answer(result=1), answer(result=2)]), output=int)
     assert [agent.run_sync("go").output, agent.run_sync("go").output] == [1, 2]
     assert modes == ["required", "auto", "auto"]
+
+
+ABOUT_THE_FORM = (
+    "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+    "Invalid schema for response_format 'answer': In context=(), 'additionalProperties' is required to be false.",
+    "Invalid schema for function 'attempt_completion': None is not of type 'string'.",
+    "Unknown parameter: 'response_format'.",
+    "Unrecognized request argument supplied: functions",
+    "Unrecognized request arguments supplied: tool_choice, tools",
+    "output_config: Extra inputs are not permitted",
+    "output_format: Extra inputs are not permitted",
+    "Thinking may not be enabled when tool_choice forces tool use.",
+    "tools.0.custom.strict: Extra inputs are not permitted",
+    "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false",
+    "The compiled grammar is too large, which would cause performance issues.",
+    "Function calling with a response mime type: 'application/json' is unsupported",
+    "Function calling is not enabled for models/gemma-3-27b-it",
+    "Invalid JSON payload received. Unknown name \"responseJsonSchema\" at 'generation_config': Cannot find field.",
+    "JSON mode is not enabled for models/gemma-3-27b-it",
+    "Unable to submit request because controlled generation is not supported",
+    "A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth.",
+    "registry.ollama.ai/library/gemma:2b does not support tools",
+    'invalid format: expected "json" or a JSON schema',
+    "No endpoints found that support tool use.",
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    "tools param requires --jinja flag",
+    "This model doesn't support tool use.",
+    "This model doesn't support the toolConfig.toolChoice.any field.",
+    "`tools` is not supported with this model",
+    "Tool calling is not supported by this model.",
+    "'response_format.type' must be 'json_schema' or 'text'",
+    "Failed to parse grammar",
+    "This response_format type is unavailable now",
+    "unknown field `guided_json`",
+    "Structured outputs are not supported by this deployment.",
+)
+ABOUT_SOMETHING_ELSE = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.",
+    "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1.",
+    "tools: Tool names must be unique.",
+    "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+    "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches '^[a-z]+$'.",
+    "Invalid 'tools': array too long. Expected an array with maximum length 128.",
+    "Invalid schema for function 'get_weather': None is not of type 'string'.",
+    "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+    "Please ensure that the number of function response parts is equal to the number of function call parts.",
+    "Function '0c3a': Not found for account 'x'",
+    "Invalid 'messages[3].tool_calls[0].function.arguments': expected a string",
+    "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_1",
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    "Unsupported parameter: 'temperature' is not supported with this model.",
+    "Unknown parameter: 'reasoning'.",
+    "metadata.team: Extra inputs are not permitted",
+    "Invalid image format. Supported formats: png, jpeg",
+    "Unsupported file format",
+    "Your credit balance is too low to access the API.",
+    "The model `gpt-9` does not exist or you do not have access to it.",
+    "Incorrect API key format",
+)
+
+
+def test_only_an_error_about_the_form_of_an_answer_leads_to_another_way_to_ask() -> None:
+    def refuses(words: str) -> bool:
+        return refuses_the_form(ModelError(words, status=400))
+
+    assert [words for words in ABOUT_THE_FORM if not refuses(words)] == []
+    assert [words for words in ABOUT_SOMETHING_ELSE if refuses(words)] == []
+
+
+def test_a_way_to_ask_is_remembered_only_where_the_server_took_it() -> None:
+    modes: list[str] = []
+
+    class Down(Scripted):
+        broken = True
+
+        async def stream(self, request: Request) -> Any:
+            modes.append(request.tool_choice.mode)
+            if self.broken:
+                raise ModelError("this deployment does not support tools today", status=400)
+            async for chunk in super().stream(request):
+                yield chunk
+
+    model = Down([answer(result=1)])
+    agent = Agent(model, output=int)
+    assert agent.run_sync("go").reason is Reason.MODEL_ERROR
+    model.broken, modes[:] = False, []
+    assert agent.run_sync("go").output == 1
+    assert modes == ["required"]
 
 
 def test_an_error_about_something_else_ends_the_run() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
+from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.output_type import RUNGS, Rung
 from toolcrib.fingerprint import fingerprint
 
@@ -18,12 +20,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Ladder", "LadderStep", "refuses_the_form"]
 
-# What a server says of a request whose schema, tool or response format it does not take.
+# What servers say of a request whose schema, tool or response format they do not take: words of the fields
+# by which an answer is asked for; errors about messages, names of tools or other fields have other words.
 FORM: Final = re.compile(
-    r"response[_ ]?(?:format|mime|json|schema)|output[_ ]?(?:config|format)|json[_ ]?(?:schema|object|mode)|structured"
-    r"|\bschemas?\b|\bstrict\b|grammar|\btools?\b|tool[_ ]choice|function|guided|constraint|additionalproperties"
-    r"|\b(?:unknown|unrecognized|unsupported|unexpected|extra) (?:field|name|parameter|argument|input|key)"
-    r"|extra inputs are not permitted|text\.format|\bformat\b",
+    r"response[_ -]?(?:format|mime|json|schema)|output[_ ]?(?:config|format|schema)|json[_ ]?(?:schema|object|mode)\b"
+    r"|structured[_ ]?output|text\.format|\bformat: |(?:invalid|unsupported) ['\"`]?format\b|\bguided|grammar"
+    r"|constrained|controlled generation|\bstrict\b|additionalproperties"
+    rf"|\bschema\b(?! for (?:function|tool) (?!['\"`]?{COMPLETION}))|{COMPLETION}"
+    r"|tool[_ ]?(?:choice|config|calling)|function[_ ]?calling|\btools? param"
+    r"|(?:support|enable|allow|permit)\w*\W+(?:\w+\W+){0,2}(?:tools?|functions?)\b"
+    r"|\b(?:tools?|functions?)\b\W+(?:\w+\W+){0,3}(?:not |un|dis)(?:support|enable|allow|permit|available)"
+    r"|(?:unknown|unrecogni[sz]ed|unexpected|extra) [^.]{0,40}['\"`: ](?:tools|functions|format)\b",
     re.IGNORECASE,
 )
 REFUSING: Final = frozenset({400, 404, 422, 500, 501})
@@ -86,13 +93,12 @@ class Ladder:
 
     def refused(self, at: int) -> int | None:
         """The step after the one that was refused; None where there is none."""
-        if at + 1 >= len(self.steps):
-            return None
-        try:
-            _REFUSED.setdefault(self._model, {})[self._key] = at + 1
-        except TypeError:
-            pass
-        return at + 1
+        return at + 1 if at + 1 < len(self.steps) else None
+
+    def took(self, at: int) -> None:
+        """Remember that the server took a step after it refused those before it."""
+        with suppress(TypeError):
+            _REFUSED.setdefault(self._model, {})[self._key] = at
 
 
 _REFUSED: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()

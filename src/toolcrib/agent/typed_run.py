@@ -58,6 +58,7 @@ class TypedRun:
         self._asked_again = bool(saved.get("asked_again"))
         self._model = model
         self._ladder: Ladder | None = None
+        self._stepped_down = False
         self._watched: WatchedModel | None = None
         self._at = int(saved.get("step", -1))
         self.problem = ""
@@ -126,7 +127,7 @@ class TypedRun:
         before, following = self.step.rung, self._ladder.refused(self._at)
         if following is None:
             return ""
-        self._at = following
+        self._at, self._stepped_down = following, True
         return f"{self._model.name} refused to be asked for a typed answer by {before!r}; asking by {self.step.rung!r}"
 
     def watched(self, model: Model, tell: Callable[[Event], None]) -> Model:
@@ -138,7 +139,10 @@ class TypedRun:
         return self._watched
 
     def answered(self, response: Response) -> None:
-        """Count the tokens of an answer that was asked for again."""
+        """Count the tokens of an answer that was asked for again, and remember the way that the server took."""
+        if self._stepped_down and self._ladder is not None:
+            self._stepped_down = False
+            self._ladder.took(self._at)
         if self._asked_again:
             self.tokens += response.usage.total_tokens
             self._asked_again = False

@@ -381,6 +381,68 @@ def test_what_only_reads_can_write_nothing(ws: Workspace, name: str) -> None:
     assert done.code and not (Path(ws.root.path) / "new").exists()
 
 
+FILTERS = {
+    "its settings": "git config filter.x.clean 'touch ran; cat'",
+    "a process": "git config filter.x.process 'touch ran; false'",
+    "another spelling": "printf '[core]bare=false\\n[FILTER.x]clean=touch ran;cat\\n' >> .git/config",
+    "a file that is included": "printf '[filter \"x\"]\\nclean = touch ran; cat\\n' > f && git config include.path ../f",
+    "included on one condition": "printf '[filter \"x\"]\\nclean = touch ran; cat\\n' > .git/f && git config includeIf.gitdir:**.path f",
+    "a worktree's own": "git config extensions.worktreeConfig true && git config --worktree filter.x.clean 'touch ran; cat'",
+    "a repository in it": "git init -q in && cd in && echo '* filter=x' > .gitattributes && touch a && git add -A && "
+    "git -c user.name=a -c user.email=a@a commit -qm m && cd .. && git add in && "
+    "git -C in config filter.x.clean 'touch ../ran; cat' && echo more > in/a",
+    "an extension of lfs": "git config lfs.extension.x.clean 'touch ran'",
+}
+
+
+def with_filter(ws: Workspace, way: str) -> Path:
+    """Makes the workspace a repository whose settings name a filter, which creates the file `ran`."""
+    root = Path(ws.root.path)
+    attributes = "git init -q . && echo '* filter=x' > .gitattributes && git add -A"
+    made = f"{attributes} && {FILTERS[way]} && touch -d 2000-01-01 a.txt"
+    subprocess.run(["bash", "-c", made], cwd=root, check=True, capture_output=True)
+    (root / "ran").unlink(missing_ok=True)
+    return root
+
+
+@pytest.mark.promise("shell-commands.md", "Without a sandbox, such a command asks and names the filter")
+@pytest.mark.parametrize("way", FILTERS)
+async def test_a_filter_that_a_repository_names_is_not_run_unasked_where_nothing_confines_it(
+    ws: Workspace, way: str
+) -> None:
+    root = with_filter(ws, way)
+    asked: list[str] = []
+
+    def approve(question: Question) -> Answer:
+        asked.append(question.reason)
+        return Answer(Verdict.NO)
+
+    commands = [
+        "git status",
+        "git diff --stat",
+        "cd sub && git status",
+        "git -C sub status",
+        "timeout 5 git ls-files -m",
+    ]
+    for command in commands:
+        await boxed(ws, approve=approve, policy="supervised").call("shell", {"command": command})
+    assert len(asked) == len(commands) and all("filter" in one for one in asked), asked
+    assert not (root / "ran").exists()
+    assert (await prepared(boxed(ws, policy="supervised"), "git log --oneline")).kind == RUNS
+    confined = boxed(ws, sandbox_of("bubblewrap", ws), policy="supervised")
+    assert (await prepared(confined, "git status")).kind == RUNS  # as the project's own checks do
+    assert (
+        await prepared(boxed(ws, sandbox_of("bubblewrap", ws), autonomy="read_only"), "git status")
+    ).kind == DENIED
+
+
+@pytest.mark.parametrize("way", ["its settings", "a repository in it"])
+async def test_git_would_run_that_filter(ws: Workspace, way: str) -> None:
+    root = with_filter(ws, way)
+    await boxed(ws, autonomy="full").call("shell", {"command": "git status"})
+    assert (root / "ran").exists()
+
+
 @pytest.fixture
 def hostile(ws: Workspace) -> Path:
     """A repository whose own configuration would run programs."""

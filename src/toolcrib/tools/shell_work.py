@@ -126,7 +126,7 @@ class ShellWork:
         except SandboxError:  # no command will run
             sandbox = None
         # Code of the project runs without asking only where something confines it.
-        confined = self._is_confined() and (judgement.effect == "read" or not isinstance(sandbox, NoSandbox))
+        confined = self._is_confined() if judgement.effect == "read" else self._confines_code()
         unasked = judgement.verdict != "plain" or confined
         found = accesses_of(command.shown, judgement, command.folder, unasked=unasked)
         to_decide: Iterable[Access] = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
@@ -181,7 +181,7 @@ class ShellWork:
             return command
         folder = str(Path(root, place.path))
         # Where names lead is looked up each time, and again by the plan just before a program starts.
-        judgement = judge(command.text, workspace=folder, links=Links(root, folder))
+        judgement = judge(command.text, workspace=folder, links=Links(root, folder, self._confines_code()))
         return replace(command, judgement=judgement)
 
     def _sandbox_now(self) -> Sandbox:
@@ -190,6 +190,9 @@ class ShellWork:
 
     def _is_confined(self) -> bool:
         return self._in_force.confines(self.workspace.level)
+
+    def _confines_code(self) -> bool:
+        return self._is_confined() and not isinstance(self._sandbox_now(), NoSandbox)
 
     # Launch: in a folder that stays open, in the sandbox, without what deny rules take away.
 

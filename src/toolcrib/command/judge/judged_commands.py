@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolcrib.command.judge import paths, variables
+from toolcrib.command.judge.git_filters import COMPARES, filter_of
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.recognise import DOES, Recognised, recognise
@@ -117,11 +119,26 @@ class PlanJudge:
         if not known.usage.runs_unasked:
             reasons.append(f"{known.name} {DOES[known.usage.effect]}")
         strongest = worst((effect, known.usage.effect))
+        if self.links is not None and (filtered := self._filter(self.links, known.name, argv, folders)):
+            strongest = "exec"
+            if not self.links.runs_code:
+                reasons.append(
+                    f"{known.name} may run a filter that the repository's settings name ({filtered})"
+                )
         program = argv[0].rpartition("/")[2]
         reason = reasons[0] if reasons else ""
         return JudgedCommand(
             program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable
         )
+
+    def _filter(self, links: Links, name: str, argv: tuple[str, ...], folders: Folders) -> str:
+        """The filter that a command of git may run in one of the folders that it may run in."""
+        if name not in COMPARES:
+            return ""
+        given = argv.index("-C") if "-C" in argv[:-1] else -1
+        inner = argv[given + 1] if given >= 0 else "."
+        places = (posixpath.join(links.folder, paths.join(folder, inner)) for folder in sorted(folders))
+        return next(filter(None, map(filter_of, places)), "")
 
     def _redirects(
         self, redirects: Iterable[Redirect], folders: Folders

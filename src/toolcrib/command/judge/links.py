@@ -16,10 +16,14 @@ MAX_NAMES = 20_000  # that are looked at below one operand
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Looks names up. `root` is the workspace, and `folder` is where the command runs: absolute paths without links."""
+    """Looks names up. `root` is the workspace, and `folder` is where the command runs: absolute paths without links.
+
+    `runs_code`: whether code of the project may run unasked, because something confines it.
+    """
 
     root: str
     folder: str
+    runs_code: bool = False
 
     def objections(
         self, path: str, *, contents: bool, pattern: bool = False, below: bool = False

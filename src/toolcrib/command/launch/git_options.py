@@ -2,7 +2,7 @@
 that list connections from asking a name server about them, and others from obeying settings of the folder.
 
 They are -c options and not variables, because git passes those options on to what it starts in submodules. There is no
-option against a clean filter in .git/config, so .git is protected from every tool that writes.
+option against a clean filter in .git/config: `judge/git_filters.py` looks for one before a command is decided on.
 """
 
 from __future__ import annotations

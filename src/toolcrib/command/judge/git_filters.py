@@ -1,0 +1,133 @@
+# ruff: noqa: PTH111, PTH112, PTH118, PTH120, PTH123, PTH207 - paths are text here
+"""The filters that the settings of a repository name, which git runs when it compares files with what it has stored.
+
+No option of git switches them off. What a user set up for all repositories (`~/.gitconfig`) is the user's own.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterator
+from itertools import islice
+
+from toolcrib.folder_handles import CLOEXEC, NONBLOCK
+
+COMPARES = {
+    "git status", "git diff", "git diff-files", "git diff-index", "git blame", "git annotate", "git ls-files",
+    "git hash-object",
+}  # fmt: skip
+# As git reads these, and wider: sections of any spelling, also after another one on the same line.
+FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs\s*[\s.]\s*"?extension\.[^"\]\n]*))', re.I)
+INCLUDE = re.compile(rb"\[\s*include(?:if)?\b", re.I)
+PATH = re.compile(rb"(?:^|\])[^\n\S]*path[^\n\S]*=([^\n]*)", re.I | re.M)
+PLAIN = re.compile(rb'"?([^"\\;#%\0]+)"?')
+GITLINK = b"\0\0\xe0\0"  # the mode of a submodule in the index; other bytes may look the same
+MAX_BYTES = 1 << 20
+MAX_INDEX = 1 << 28
+MAX_FILES = 200  # of settings
+MAX_FOLDERS = 20_000  # in which repositories are looked for
+NOT_LOOKED_AT = ("objects", "refs", "logs", "hooks", "info")
+UNKNOWN = "settings that are not understood"
+
+
+class _NotUnderstood(Exception):
+    """Settings whose filters cannot be told."""
+
+
+def filter_of(folder: str) -> str:
+    """The name of a filter that git may run for files of a folder, as its repository's settings say; "" for none."""
+    try:
+        waiting = list(islice(_settings(folder), MAX_FILES + 1))
+        seen = set[str]()
+        while waiting:
+            path = waiting.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            if len(seen) > MAX_FILES:
+                return UNKNOWN
+            data = _read(path, MAX_BYTES)
+            if (found := FILTER.search(data)) is not None:
+                return (found[1] or found[2] or b"").decode("utf-8", "replace").strip()
+            if INCLUDE.search(data):
+                waiting += (_included(path, match[1].strip()) for match in PATH.finditer(data))
+    except (_NotUnderstood, OSError):
+        return UNKNOWN
+    return ""
+
+
+def _included(path: str, value: bytes) -> str:
+    plain = PLAIN.fullmatch(value)
+    if plain is None:
+        raise _NotUnderstood
+    return os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(os.fsdecode(plain[1]))))
+
+
+def _settings(folder: str) -> Iterator[str]:
+    """The settings of the repository of a folder, and of those in it, which git asks for their state."""
+    found = _git_folder(folder)
+    if found is None:
+        return
+    top, own = found
+    common = _pointed(f"{own}/commondir", own) or own
+    yield from (f"{common}/config", f"{common}/config.worktree", f"{own}/config.worktree")
+    for at, folders, names in os.walk(f"{common}/modules"):
+        folders[:] = [name for name in folders if name not in NOT_LOOKED_AT]
+        yield from (f"{at}/{name}" for name in names if name in ("config", "config.worktree"))
+    indexes = (f"{own}/index", *glob.glob(f"{glob.escape(own)}/sharedindex.*"))
+    if any(GITLINK in _read(index, MAX_INDEX) for index in indexes):
+        yield from _of_inner_repositories(top)
+
+
+def _of_inner_repositories(top: str) -> Iterator[str]:
+    for count, (at, folders, names) in enumerate(os.walk(top)):
+        if count > MAX_FOLDERS:
+            raise _NotUnderstood
+        if at != top and ".git" in (*folders, *names):
+            own = (
+                f"{at}/.git" if ".git" in folders else _pointed(f"{at}/.git", at, b"gitdir:") or f"{at}/.git"
+            )
+            common = _pointed(f"{own}/commondir", own) or own
+            yield from (f"{common}/config", f"{own}/config.worktree")
+        folders[:] = [name for name in folders if name != ".git"]
+
+
+def _git_folder(folder: str) -> tuple[str, str] | None:
+    """The worktree that a folder belongs to, and the `.git` folder that git uses there."""
+    at = os.path.realpath(folder)
+    while True:
+        place = f"{at.rstrip('/')}/.git"
+        if os.path.isdir(place):
+            return at, place
+        if (leads := _pointed(place, at, b"gitdir:")) is not None:
+            return at, leads
+        above = os.path.dirname(at)
+        if above == at:
+            return None
+        at = above
+
+
+def _pointed(file: str, base: str, before: bytes = b"") -> str | None:
+    """Where a file such as `commondir` leads, from a folder; None where there is no such file."""
+    text = _read(file, MAX_BYTES).strip()
+    if not text.startswith(before) or not text:
+        return None
+    return os.path.normpath(os.path.join(base, os.fsdecode(text.removeprefix(before).strip())))
+
+
+def _read(path: str, limit: int) -> bytes:
+    """What is in an ordinary file; nothing where there is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if stat.S_ISDIR(status.st_mode):
+            return b""
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            raise _NotUnderstood
+        return file.read()

@@ -300,6 +300,29 @@ def test_a_hostile_answer_costs_no_more_than_its_length() -> None:
     assert time.process_time() - begun < 2
 
 
+# Too large for Rust's engine, so that our own checks it.
+LARGE: dict[str, tuple[str, str, str]] = {
+    # pattern, a text that it matches, and one that it does not
+    "repeats of a repeat": ("(a{0,1000}){0,1000}", "a" * 2_000, "a" * 2_000 + "c"),
+    "three of them": ("((a{1,90}){0,90}){0,900}", "a" * 2_000, "a" * 2_000 + "c"),
+    "a long text in a repeat": ("(a{1000}){900}|b", "b", "a" * 5_000),
+    "many long texts": (
+        f"({'a' * 400}){{800}}|{'|'.join('a' * n for n in range(1, 400))}",
+        "a" * 399,
+        "a" * 401,
+    ),
+    "gaps between counts": ("((ab){2,3}){0,30000}|((ab){7}){0,30000}", "ab" * 14, "ab" * 1),
+}
+
+
+@each("pattern, fits, does_not", list(LARGE.values()), ids=list(LARGE))
+def test_a_large_pattern_is_checked_in_time(pattern: str, fits: str, does_not: str) -> None:
+    begun = time.process_time()
+    low = lower(Regex(pattern), "text")
+    assert not low.validate(fits) and low.validate(does_not)
+    assert time.process_time() - begun < 5
+
+
 def test_a_recursive_root_that_is_no_object_is_wrapped_soundly() -> None:
     nested = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#"}}]}
     low = lower(nested, "openai.chat")
@@ -350,6 +373,11 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: Regex(r"(a)\1"), "refers back"),
     (lambda: Regex("(?i)a"), "flags"),
     (lambda: Regex("["), "no regular expression"),
+    (lambda: Regex("((a{1000}){1000}){1000}"), "count to more than 1,000,000 characters"),
+    (
+        lambda: Grammar('start: (("ab"~9000) "c")~9000', "lark"),
+        "count to more than 1,000,000 characters",
+    ),
     (lambda: Grammar("root ::= a"), "'a' is used but not defined"),
     (lambda: Grammar('a ::= "x"'), "no rule 'root'"),
     (lambda: Grammar('root ::= "x" )'), "expected a rule"),

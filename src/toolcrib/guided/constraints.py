@@ -56,9 +56,10 @@ class Regex:
     pattern: str
 
     def __post_init__(self) -> None:
+        from toolcrib.guided.grammar_tree import check_size
         from toolcrib.guided.regex_tree import regex_tree
 
-        regex_tree(self.pattern)
+        check_size([regex_tree(self.pattern)], "Regex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Grammar:
 
     def __post_init__(self) -> None:
         from toolcrib.guided.grammar_text import read_grammar
+        from toolcrib.guided.grammar_tree import check_size
 
         _check_text(self.text, "Grammar")
         if self.syntax not in get_args(Syntax):
@@ -87,7 +89,7 @@ class Grammar:
             )
         if not self.start:
             object.__setattr__(self, "start", "start" if self.syntax == "lark" else "root")
-        read_grammar(self.text, self.syntax, self.start)
+        check_size(read_grammar(self.text, self.syntax, self.start).values(), "Grammar")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ __all__ = [
     "Repeat",
     "RuleName",
     "Rules",
+    "check_size",
     "either",
     "in_order",
     "left_recursive",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 LAST: Final = 0x10FFFF
+MOST_REPEATS: Final = 10_000  # that are counted; a larger bound counts as none
+MOST_SYMBOLS: Final = 1_000_000
 SURROGATES: Final = (0xD800, 0xDFFF)  # code points that no text has
 
 
@@ -129,6 +132,26 @@ def either(options: Iterable[Node]) -> Node:
 def without(one: Chars, other: Chars) -> Chars:
     """The characters of `one` that are not in `other`."""
     return Chars.of([*one.inverted().ranges, *other.ranges]).inverted()
+
+
+def check_size(rules: Iterable[Node], owner: str) -> None:
+    """Raises ValueError for repeats within repeats that nobody could check a text against."""
+    if sum(map(_written_out, rules)) > MOST_SYMBOLS:
+        raise ValueError(
+            f"{owner}: its repeats within repeats count to more than {MOST_SYMBOLS:,} characters"
+        )
+
+
+def _written_out(node: Node) -> int:
+    """How many characters and rules a node has with its repeats written out; those of one character are counted."""
+    if isinstance(node, Repeat):
+        part = node.part
+        single = isinstance(part, Chars) or (isinstance(part, Exact) and len(part.text) == 1)
+        times = 1 if single else max(node.least, node.most or 1)
+        return _written_out(node.part) * min(times, MOST_REPEATS)
+    if isinstance(node, Exact):
+        return len(node.text)
+    return sum(map(_written_out, parts_of(node))) or 1
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:

@@ -194,7 +194,11 @@ def _text_rungs(constraint: Choice | Regex | Grammar, target: ServerTarget) -> l
         schema: dict[str, Any] = {"type": "string", "enum": [*constraint.options]}
     else:
         schema = {"type": "string", "pattern": f"^({_portable(constraint)})$"}
-    rungs = _schema_rungs(constraint, JsonSchema(schema), target)
+    try:
+        held = JsonSchema(schema)
+    except ValueError:  # bounds of thousands, which engines of JSON Schema do not read as a pattern
+        return [*found, "the pattern is too large for a JSON Schema"]
+    rungs = _schema_rungs(constraint, held, target)
     return [*found, *(low if isinstance(low, str) else _as_text(low, schema) for low in rungs)]
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from toolcrib.guided.grammar_tree import Chars, Either, Exact, InOrder, Node, Repeat, RuleName, Rules
+from toolcrib.guided.grammar_tree import (
+    MOST_REPEATS,
+    Chars,
+    Either,
+    Exact,
+    InOrder,
+    Node,
+    Repeat,
+    RuleName,
+    Rules,
+)
 
 __all__ = ["first_wrong"]
-
-MOST = 10_000  # repeats that are counted; a larger bound counts as none
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +30,24 @@ class _Run:
 
 
 Symbol = str | _Run  # a rule by its name, or characters
-Production = tuple[Symbol, ...]
+Symbols = tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Production:
+    """Symbols in order. It is told apart by identity, so that to look one up costs nothing for each of its symbols."""
+
+    symbols: Symbols
 
 
 @dataclass(slots=True)
 class _Flat:
     """A grammar as plain productions: repeats and groups are rules of their own."""
 
-    rules: dict[str, list[Production]] = field(default_factory=lambda: dict[str, list[Production]]())
+    rules: dict[str, list[_Production]] = field(default_factory=lambda: dict[str, list[_Production]]())
     empty: set[str] = field(default_factory=lambda: set[str]())
 
-    def symbols(self, node: Node) -> Production:
+    def symbols(self, node: Node) -> Symbols:
         if isinstance(node, Exact):
             return tuple(_Run(Chars(((ord(char), ord(char)),))) for char in node.text)
         if isinstance(node, Chars):
@@ -45,21 +60,26 @@ class _Flat:
             return (self.new([self.symbols(option) for option in node.options]),)
         return self._repeat(node)
 
-    def new(self, productions: list[Production]) -> str:
+    def new(self, productions: list[Symbols]) -> str:
         name = f"#{len(self.rules)}"
-        self.rules[name] = productions
+        self.rules[name] = [*map(_Production, productions)]
         return name
 
-    def _repeat(self, node: Repeat) -> Production:
+    def _repeat(self, node: Repeat) -> Symbols:
+        while (
+            isinstance(inner := node.part, Repeat) and inner.least <= 1
+        ):  # any number between can be reached
+            most = None if node.most is None or inner.most is None else node.most * inner.most
+            node = Repeat(inner.part, node.least * inner.least, most)
         part = self.symbols(node.part)
         if len(part) == 1 and isinstance(run := part[0], _Run) and (run.least, run.most) == (1, 1):
             return (_Run(run.chars, node.least, node.most),)
-        needed = part * min(node.least, MOST)
-        if node.most is None or node.most > MOST:
+        needed = part * min(node.least, MOST_REPEATS)
+        if node.most is None or node.most > MOST_REPEATS:
             more = self.new([()])
-            self.rules[more].append((more, *part))  # left recursion costs Earley least
+            self.rules[more].append(_Production((more, *part)))  # left recursion costs Earley least
             return (*needed, more)
-        rest: Production = ()
+        rest: Symbols = ()
         for _ in range(node.most - node.least):
             rest = (self.new([(), (*part, *rest)]),)
         return (*needed, *rest)
@@ -83,13 +103,14 @@ def _flat(rules: _Key) -> _Flat:
     flat = _Flat()
     for name, node in rules.rules.items():
         flat.rules[f"={name}"] = []
-        flat.rules[f"={name}"].append(flat.symbols(node))
+        flat.rules[f"={name}"].append(_Production(flat.symbols(node)))
     changed = True
     while changed:
         changed = False
         for name, productions in flat.rules.items():
             if name not in flat.empty and any(
-                all(_is_empty(symbol, flat.empty) for symbol in production) for production in productions
+                all(_is_empty(symbol, flat.empty) for symbol in production.symbols)
+                for production in productions
             ):
                 flat.empty.add(name)
                 changed = True
@@ -101,7 +122,7 @@ def _is_empty(symbol: Symbol, empty: set[str]) -> bool:
 
 
 _Item = tuple[
-    str, Production, int, int, int
+    str, _Production, int, int, int
 ]  # rule, production, place in it, where it began, characters of a run
 
 
@@ -123,9 +144,9 @@ def first_wrong(rules: Rules, start: str, text: str) -> int | None:
         while queue:
             item = queue.pop()
             name, production, place, begun, count = item
-            if place == len(production):
+            if place == len(production.symbols):
                 found = [(w[0], w[1], w[2] + 1, w[3], 0) for w in waiting[begun].get(name, ())]
-            elif isinstance(symbol := production[place], _Run):
+            elif isinstance(symbol := production.symbols[place], _Run):
                 more = symbol.most is None or count < symbol.most
                 if more and at < len(text) and symbol.chars.has(text[at]):
                     # A run without an upper bound need not be counted beyond its least.
@@ -146,7 +167,7 @@ def first_wrong(rules: Rules, start: str, text: str) -> int | None:
             return at
         columns.append(following)
     ended = any(
-        name == f"={start}" and place == len(production) and begun == 0
+        name == f"={start}" and place == len(production.symbols) and begun == 0
         for name, production, place, begun, _ in columns[len(text)]
     )
     return None if ended else len(text)

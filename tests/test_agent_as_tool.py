@@ -143,7 +143,7 @@ FAILING = [calling("look", way="x")] * 3
     ("turns", "options", "words"),
     [
         (FAILING, {}, "The task was not finished: tool look failed 3 times in a row"),
-        ([calling("look", path="a"), saying("half")], {"max_turns": 1}, "The task was not finished: the limit of 1 turns is reached. Its last words: half"),
+        ([calling("look", path="a"), saying("half")], {"max_turns": 1}, "The task was not finished: the limit of 1 turn is reached. Its last words: half"),
         ([calling("look", path="a")], {"budget": Budget(tokens=10)}, "The task was not finished: 15 of 10 tokens are used."),
         ([{"error": "http://10.0.0.1/ refused"}], {}, "The task was not finished: its model could not be reached, or sent what cannot be read."),
         ([saying("")], {}, "It finished without a word."),

@@ -213,9 +213,9 @@ def test_without_a_model_it_says_how_to_set_one_and_offers_the_demo(folder: Path
 
 
 ENDS = [
-    (["--max-turns", "1"], 1, "limit of 1 turns"),
+    (["--max-turns", "1"], 1, "limit of 1 turn"),
     (["--budget-tokens", "1"], 1, "55 of 1 tokens are used"),
-    (["--budget-seconds", "0"], 1, "seconds have passed"),
+    (["--budget-seconds", "0"], 1, "the budget of 0 seconds has passed"),
     (["--autonomy", "read_only"], 0, 'Tool "write_file" is not available now'),
 ]
 

@@ -272,7 +272,7 @@ async def test_its_time_is_limited_and_its_last_words_are_told() -> None:
     script = [{**calling(("hang", {"path": "a"})), "text": "I am at it."}]
     outcome = await manager(helper(*script), calling(task(timeout=1))).run("go")
     assert results(outcome) == [
-        "The task was not finished: its 1 seconds are over. Its last words: I am at it."
+        "The task was not finished: its time of 1 second is over. Its last words: I am at it."
     ]
     assert outcome.nested[0].reason is Reason.CANCELLED
 

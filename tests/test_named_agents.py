@@ -63,7 +63,7 @@ def test_an_agent_has_its_own_model_tools_and_limits(home: Home) -> None:
     home.users.write_text(f"{OWN_MODEL}autonomy = 'read_only'\n")
     assert "not available" in results(home)[0]["write_file"]
     home.users.write_text(f"{OWN_MODEL}max_turns = 1\n")
-    assert "the limit of 1 turns" in results(home)[0]["new_task"]
+    assert "the limit of 1 turn" in results(home)[0]["new_task"]
     home.users.write_text(f"{OWN_MODEL}[groups]\ndelegation = false\n")
     assert "Unknown tool" in results(home)[0]["new_task"]
 

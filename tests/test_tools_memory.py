@@ -263,7 +263,7 @@ def test_the_memories_are_files_for_anthropics_memory_tool(store: MemoryStore) -
     )
     memory(command="rename", old_path="/memories/notes", new_path="/memories/plans")
     assert [one.path for one in store.recall("between")] == ["plans/plan.md"]
-    assert memory(command="delete", path="/memories/plans") == "Successfully deleted /memories/plans: 1 files"
+    assert memory(command="delete", path="/memories/plans") == "Successfully deleted /memories/plans: 1 file"
     assert store.recall("between") == []
 
 

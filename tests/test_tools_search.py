@@ -359,7 +359,7 @@ def test_wrong_patterns_are_explained(tmp_path: Path, named: dict[str, str], wor
 def test_a_pattern_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolcrib.tools.grep_search.SECONDS", 1.0)
     ws = make(tmp_path, {"a": "x" * 60 + "\n"})
-    assert "Stopped after 1 seconds" in grep(ws, "(x+x+)+y")
+    assert "Stopped after 1 second;" in grep(ws, "(x+x+)+y")
 
 
 def test_a_pattern_that_never_ends_is_ended_by_cancelling(tmp_path: Path) -> None:

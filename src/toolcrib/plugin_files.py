@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from toolcrib.plugins import Plugin, import_failure, tools_of
+from toolcrib.visible import counted
 
 __all__ = ["PluginFile", "load_files"]
 
@@ -69,7 +70,9 @@ def _loaded(module: str, file: PluginFile, seconds: float) -> Plugin:
     thread = threading.Thread(target=load, name=f"toolcrib-import-{file.path}", daemon=True)
     thread.start()
     thread.join(seconds)
-    return made[0] if made else Plugin(file.shown, problem=f"importing it took more than {seconds:g} seconds")
+    if made:
+        return made[0]
+    return Plugin(file.shown, problem=f"importing it took more than {counted(seconds, 'second')}")
 
 
 class _Files(MetaPathFinder, Loader):

@@ -105,10 +105,11 @@ def _escape(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def counted(number: int, word: str, words: str = "") -> str:
+def counted(number: float, word: str, words: str = "") -> str:
     """A number of things; `words` are several of them, with an "s" if left out.
 
-    >>> counted(1, "rule"), counted(2000, "rule"), counted(0, "entry", "entries")
-    ('1 rule', '2,000 rules', '0 entries')
+    >>> counted(1, "rule"), counted(2000, "rule"), counted(0, "entry", "entries"), counted(1.5, "second")
+    ('1 rule', '2,000 rules', '0 entries', '1.5 seconds')
     """
-    return f"{number:,} {word if number == 1 else words or f'{word}s'}"
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
+    return f"{shown} {word if number == 1 else words or f'{word}s'}"

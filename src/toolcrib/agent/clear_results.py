@@ -21,6 +21,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.model import ModelError
 from toolcrib.result import ToolResult
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -189,8 +190,9 @@ class ClearedRequests:
     def _told(self, messages: Sequence[Message], start: int, end: int) -> str:
         count = sum(self._removable(part) for message in messages[start:end] for part in message.parts)
         tokens = self._freed(messages, start, end)
+        are = "is sent as one line" if count == 1 else "are sent as one line each"
         return (
-            f"{count} old results are sent as one line each from now on, which saves about {tokens:,} tokens"
+            f"{counted(count, 'old result')} {are} from now on, which saves about {counted(tokens, 'token')}"
         )
 
 
@@ -222,7 +224,7 @@ def _line(part: ResultPart) -> ToolResult:
     result = part.result
     text = result.text
     media = [item.kind for item in result.parts if isinstance(item, Media)]
-    size = f"{len(text):,} characters{f' with {len(media)} {media[0]}' if media else ''}"
+    size = f"{counted(len(text), 'character')}{f' with {len(media)} {media[0]}' if media else ''}"
     opened = f"{READ_RESULT}(handle={handle_of(part)!r}) shows it again"
     line = f"[This result was removed to save room: {size}. {opened}.]"
     if result.is_error and text.strip():

@@ -13,6 +13,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import Facts
 from toolcrib.toolbox.operator_log import Mask, unmasked
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -90,7 +91,7 @@ class DelegatedRun:
             outcome = await self.run
         why = ""
         if clock is not None and clock.over and outcome.reason is Reason.CANCELLED:
-            why = f"its {clock.seconds:g} seconds are over"
+            why = f"its time of {counted(clock.seconds, 'second')} is over"
         masking = self.run.box.masking  # the secrets of its toolbox are not known to the outer one
         return result_text(outcome, why, unmasked if masking is None else masking.mask)
 

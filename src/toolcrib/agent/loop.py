@@ -56,6 +56,7 @@ from toolcrib.toolbox import Toolbox, ToolList, model_messages
 from toolcrib.toolbox.foreign import ForeignCall
 from toolcrib.toolbox.operator_log import unmasked
 from toolcrib.toolbox.suspension import Suspension
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.agent.typed_run import TypedRun
@@ -189,7 +190,9 @@ class RunLoop:
         except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
             if isinstance(error, TimeoutError) and deadline.expired():
                 return self._finished(
-                    Reason.BUDGET, "", f"{self.settings.budget.seconds:g} seconds have passed"
+                    Reason.BUDGET,
+                    "",
+                    f"the budget of {counted(self.settings.budget.seconds, 'second')} has passed",
                 )
             self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
             raise
@@ -493,7 +496,7 @@ class RunLoop:
         return self._finished(
             Reason.TURN_LIMIT,
             response.message.text,
-            f"the limit of {self.settings.max_turns} turns is reached",
+            f"the limit of {counted(self.settings.max_turns, 'turn')} is reached",
         )
 
     def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome[Any]:

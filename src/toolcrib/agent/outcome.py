@@ -11,6 +11,7 @@ from toolcrib.agent.output_var import Out
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Message, TokenLogprob, Usage
 from toolcrib.question import Question
+from toolcrib.visible import counted
 
 __all__ = ["NO_OUTPUT", "Budget", "NotFinished", "Outcome", "Reason"]
 
@@ -66,9 +67,9 @@ class Budget:
         if self.cost is not None and usage.cost is not None and usage.cost >= self.cost:
             return f"${usage.cost:.4f} of ${self.cost:.4f} are spent"
         if self.seconds is not None and seconds >= self.seconds:
-            return f"{self.seconds:g} seconds have passed"
+            return f"the budget of {counted(self.seconds, 'second')} has passed"
         if self.calls is not None and usage.calls > self.calls:
-            asked = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+            asked = counted(usage.calls, "call")
             return f"the model asked for {asked}, and the limit is {self.calls}"
         return ""
 

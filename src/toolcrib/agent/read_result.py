@@ -20,6 +20,7 @@ from toolcrib.facts import MaxOutput
 from toolcrib.messages import Message, ResultPart
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
@@ -100,7 +101,7 @@ def _page(result: ToolResult, params: ReadResultParams) -> ToolResult:
         return ToolResult(result.parts, outside=result.outside)
     start = max(params.offset, 0)
     if start >= len(text):
-        raise ToolError(f"offset is {start:,}, but the result has {len(text):,} characters.")
+        raise ToolError(f"offset is {start:,}, but the result has {counted(len(text), 'character')}.")
     page, end = text[start : start + PAGE], min(start + PAGE, len(text))
     parts: list[Any] = [Text(page)]
     if end < len(text):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from toolcrib.call import ToolCall
 from toolcrib.errors import ErrorCode
 from toolcrib.result import ToolResult
+from toolcrib.visible import counted
 
 COUNTED = frozenset(
     {
@@ -31,5 +32,5 @@ def failed_too_often(
             count = failures[call.name] = failures.get(call.name, 0) + 1
             if count >= most:
                 which = f"tool {call.name}" if call.name else "a call without a readable name"
-                return f"{which} failed {count} times in a row; the last time: {result.text[:300]}"
+                return f"{which} failed {counted(count, 'time')} in a row; the last time: {result.text[:300]}"
     return ""

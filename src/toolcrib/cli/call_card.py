@@ -11,7 +11,7 @@ from rich.text import Text
 from toolcrib.call import CallState
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.wording import arguments_on_one_line
-from toolcrib.visible import escape_invisible, on_one_line, with_title
+from toolcrib.visible import counted, escape_invisible, on_one_line, with_title
 
 if TYPE_CHECKING:
     from toolcrib.events import ArgumentsDelta, CallFinished, ToolStatus
@@ -139,7 +139,7 @@ def _looked_at(text: str, limit: int, style: str, *, from_end: bool = False) -> 
         kept, note = lines, []
     else:
         kept = lines[-limit:] if from_end else lines[:limit]
-        note = [Text(f"  │ … {left:,} {'earlier' if from_end else 'more'} lines", "dim")]
+        note = [Text(f"  │ … {counted(left, 'earlier line' if from_end else 'more line')}", "dim")]
     row = ONE_ROW if style == "dim" else {}
     body = [Text(f"  │ {on_one_line(line, 300)}", style, **row) for line in kept]
     return [*note, *body] if from_end else [*body, *note]
@@ -154,5 +154,5 @@ def _diff_lines(diff: str) -> list[Text]:
         for line in lines[:DIFF_LINES]
     ]
     if len(lines) > DIFF_LINES:
-        body.append(Text(f"  … {len(lines) - DIFF_LINES:,} more lines of the diff", "dim"))
+        body.append(Text(f"  … {counted(len(lines) - DIFF_LINES, 'more line')} of the diff", "dim"))
     return body

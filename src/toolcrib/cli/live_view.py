@@ -45,7 +45,7 @@ from toolcrib.events import (
     TurnFinished,
     TurnStarted,
 )
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.visible import counted, escape_invisible, on_one_line
 
 HIDDEN = {"attempt_completion"}  # its text is the run's answer, which is shown without a card
 SHOWN_AFTER = 1.0  # seconds: a model that answers sooner is not shown as one that is waited for
@@ -242,7 +242,7 @@ class LiveView:
         if event.state == "failed":
             self._print(Text(f"MCP server {name} failed: {on_one_line(event.problem)}", "yellow"))
         elif event.state == "started":
-            self._print(Text(f"MCP server {name} is ready, with {event.tools or 0} tools", "cyan"))
+            self._print(Text(f"MCP server {name} is ready, with {counted(event.tools or 0, 'tool')}", "cyan"))
 
     def _turn_started(self, event: TurnStarted) -> None:
         if event.turn > 1:

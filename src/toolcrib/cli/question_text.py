@@ -10,7 +10,7 @@ from typing import Any
 from toolcrib.cli.wording import local_minute, value_on_one_line
 from toolcrib.forms import FormField, expected
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.visible import counted, escape_invisible, on_one_line
 
 SHOWN_LINES = 30  # lines of an argument that a question shows at once
 ROW = 76  # characters that count as a row of the terminal
@@ -45,7 +45,9 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[S
         arguments = {"arguments": arguments}
     cut = len(arguments) > limit
     if cut:
-        lines.append(("yellow", f"{MARGIN}… {len(arguments) - limit:,} more arguments; s shows all of them"))
+        lines.append(
+            ("yellow", f"{MARGIN}… {counted(len(arguments) - limit, 'more argument')}; s shows all of them")
+        )
     for name, value in islice(arguments.items(), limit):
         added, was_cut = _argument_lines(
             on_one_line(str(name)), value, limit, previewed=bool(question.preview)
@@ -71,7 +73,7 @@ def input_lines(question: Question) -> list[StyledLine]:
         lines = [("bold yellow", f"? {on_one_line(question.reason)}  (tool {on_one_line(question.tool)})")]
     lines += [("bold", f"{MARGIN}{line}") for line in text[:SHOWN_LINES]]
     if len(text) > SHOWN_LINES:
-        lines.append(("yellow", f"{MARGIN}… {len(text) - SHOWN_LINES:,} more lines are not shown"))
+        lines.append(("yellow", f"{MARGIN}… not shown: {counted(len(text) - SHOWN_LINES, 'more line')}"))
     if question.url:
         lines.append(("bold", f"{MARGIN}{on_one_line(question.url)}"))
     return [*lines, *(("", f"{MARGIN}{n}. {on_one_line(one)}") for n, one in enumerate(question.options, 1))]
@@ -111,7 +113,7 @@ def _argument_lines(name: str, value: Any, limit: int, *, previewed: bool) -> tu
     """An argument as lines, and whether it was cut. Where a preview shows the change, a long value is only counted."""
     whole = _lines_of(value)
     if previewed and len(whole) > 1 and limit < sys.maxsize:
-        return [("", f"{MARGIN}{name}: {len(whole):,} lines; below is what changes")], True
+        return [("", f"{MARGIN}{name}: {counted(len(whole), 'line')}; below is what changes")], True
     if len(whole) == 1 and len(whole[0]) <= limit * ROW:
         return [("", f"{MARGIN}{name}: {whole[0]}")], False
     kept, left_out = _fitting(whole, limit)
@@ -194,11 +196,12 @@ def _fitting(lines: list[str], limit: int) -> tuple[list[str], str]:
             end = room * ROW // 3
             left = len(line) - 3 * end
             more = len(lines) - len(kept) - 1
-            also = f" and {more:,} more lines" if more else ""
-            return [*kept, line[: 2 * end], line[-end:]], f"{left:,} characters between these two{also}"
+            also = f" and {counted(more, 'more line')}" if more else ""
+            note = f"{counted(left, 'character')} between these two{also}"
+            return [*kept, line[: 2 * end], line[-end:]], note
         kept.append(line)
         room -= 1 + len(line) // ROW
-    return kept, f"{len(lines) - len(kept):,} more lines" if len(kept) < len(lines) else ""
+    return kept, f"{counted(len(lines) - len(kept), 'more line')}" if len(kept) < len(lines) else ""
 
 
 def _lines_of(value: Any) -> list[str]:

@@ -47,6 +47,8 @@ def _figures(ended: EndedRun, view: LiveView) -> list[str]:
     calls = counted(view.calls, "call") + (f" ({', '.join(asides)})" if asides else "")
     tokens = "tokens unknown"
     if usage.total_tokens:
-        tokens = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+        tokens = (
+            f"{counted(usage.total_tokens, 'token')} ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+        )
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
     return [counted(ended.outcome.turns, "turn"), calls, f"{ended.seconds:.1f} s", tokens, cost]

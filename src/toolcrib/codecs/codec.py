@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from toolcrib.call import ToolCall
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Chunk, Request, Response
+from toolcrib.visible import counted
 
 LONGEST_WORDS = 2_000  # characters of an error that a person and a log are shown
 LONGEST_EVENT = 24 * 1024 * 1024  # bytes of one event of a stream, which is parsed at once
@@ -158,7 +159,7 @@ def shortened(words: str, most: int = LONGEST_WORDS) -> str:
     """What a person and a log are shown of a provider's words."""
     cut = len(words) - most
     end = most - most // 10
-    return words if cut <= 0 else f"{words[:end]}… ({cut:,} more characters) …{words[end + cut :]}"
+    return words if cut <= 0 else f"{words[:end]}… ({counted(cut, 'more character')}) …{words[end + cut :]}"
 
 
 def last_chunks(decoder: Decoder) -> list[Chunk]:

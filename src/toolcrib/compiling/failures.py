@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails, core_schema
 
 from toolcrib.compiling.unsaid import KEY_WORDS, limit_text
 from toolcrib.field_errors import Failure
+from toolcrib.visible import counted
 
 __all__ = ["failure"]
 
@@ -66,7 +67,7 @@ WORDS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "datetime_future": ("", lambda _: "in the future"),
     "timezone_naive": ("", lambda _: "without an offset from UTC"),
     "timezone_aware": ("", lambda _: 'with an offset from UTC, such as "Z" or "+02:00"'),
-    "timezone_offset": ("tz_expected", lambda n: f"with an offset of {n} seconds from UTC"),
+    "timezone_offset": ("tz_expected", lambda n: f"with an offset of {counted(n, 'second')} from UTC"),
     "string_not_ascii": ("", lambda _: "ASCII characters only"),
     "string_unicode": ("", lambda _: "whole characters"),
     "bytes_too_short": ("min_length", lambda n: f"at least {_plural(n, 'byte')}"),

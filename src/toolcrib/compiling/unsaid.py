@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
+from toolcrib.visible import counted
+
 __all__ = ["KEY_WORDS", "RULES", "UNSAID", "limit_text", "tell", "unsaid"]
 
 UNSAID = "x-unsaid"  # the key under which the sentences stand until the descriptions are known
@@ -65,7 +67,7 @@ def unsaid(core: Mapping[str, Any]) -> list[str]:
     elif core.get("tz_constraint") == "naive":
         said.append("Without an offset from UTC.")
     elif isinstance(core.get("tz_constraint"), int):
-        said.append(f"With an offset of {core['tz_constraint']} seconds from UTC.")
+        said.append(f"With an offset of {counted(core['tz_constraint'], 'second')} from UTC.")
     if core.get("ascii_only"):
         said.append("ASCII characters only.")
     if core.get("allowed_schemes"):

@@ -27,7 +27,7 @@ from typing import Any
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
 from toolcrib.errors import ErrorCode
 from toolcrib.result import ToolResult
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 __all__ = ["APP_MIME_TYPE", "OWN", "Received", "as_wire", "blocks_of", "call_result", "part_of", "received"]
 
@@ -326,8 +326,9 @@ def priority(part: Part) -> float:
 
 def _note_for_person(parts: list[Part]) -> str:
     what = ", ".join(sorted({part.kind for part in parts}))
-    count = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
-    return FOR_PERSON.format(f"{count} of its result ({what})", "it was" if len(parts) == 1 else "they were")
+    return FOR_PERSON.format(
+        f"{counted(len(parts), 'part')} of its result ({what})", "it was" if len(parts) == 1 else "they were"
+    )
 
 
 def _extras(data: Mapping[str, Any], for_person: list[Part]) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from toolcrib.messages import (
     Usage,
 )
 from toolcrib.models.model import chunks_of, last_of
+from toolcrib.visible import counted
 
 USAGE_KEYS = frozenset(f.name for f in fields(Usage))
 CALL_KEYS = frozenset({"name", "arguments", "id"})
@@ -154,8 +155,7 @@ class Scripted:
             if turn.when in results:
                 return turn
         held = len(self._turns)
-        turns = "1 turn" if held == 1 else f"{held} turns"
-        raise ModelError(f"the script of {self.name} has run out: it holds {turns}")
+        raise ModelError(f"the script of {self.name} has run out: it holds {counted(held, 'turn')}")
 
     def _response(self, turn: Turn) -> Response:
         parts: list[MessagePart] = [Reasoning(turn.reasoning)] if turn.reasoning else []

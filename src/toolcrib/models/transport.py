@@ -42,7 +42,7 @@ from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
 from toolcrib.models.server_limits import lacking_in
 from toolcrib.retry import Retry
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import counted, escape_invisible
 
 MAX_RETRIES = 2
 CLOSING = 5.0  # seconds in which another loop has to close its connections
@@ -196,7 +196,9 @@ class Transport:
         return None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
 
     def _too_late(self) -> ModelError:
-        return ModelError(f"{self.name} did not answer within {self.deadline:g} seconds", retryable=True)
+        return ModelError(
+            f"{self.name} did not answer within {counted(self.deadline, 'second')}", retryable=True
+        )
 
     def _pause(self, attempt: int, error: ModelError, ends: float | None) -> float:
         """The seconds to wait before the next attempt, which are logged. Raises the error if there is no next attempt.

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolcrib.errors import as_tuple
 from toolcrib.rules.name_patterns import any_name_matches
+from toolcrib.visible import counted
 
 __all__ = ["Limit", "RateLimits", "limit_from"]
 
@@ -124,7 +125,7 @@ class RateLimits:
 
     >>> limits = RateLimits([Limit(1, ("shell",), HOUR)], clock=lambda: 0.0)
     >>> limits.take("run", "shell"), limits.take("run", "shell"), limits.take("run", "grep")
-    ('', 'at most 1 call of shell an hour; there is room again in 3600 seconds', '')
+    ('', 'at most 1 call of shell an hour; there is room again in 3,600 seconds', '')
     """
 
     def __init__(
@@ -180,16 +181,16 @@ class RateLimits:
                 counted.runs.pop(run, None)
 
 
-def _full(limit: Limit, counted: _Counted, run: str, now: float) -> str:
+def _full(limit: Limit, calls: _Counted, run: str, now: float) -> str:
     if limit.seconds is None:
-        return str(limit) if counted.runs.get(run, 0) >= limit.calls else ""
-    oldest = counted.oldest(now)
-    if counted.in_window < limit.calls:
+        return str(limit) if calls.runs.get(run, 0) >= limit.calls else ""
+    oldest = calls.oldest(now)
+    if calls.in_window < limit.calls:
         return ""
     wait = limit.seconds if oldest is None else oldest + limit.seconds - now
-    return f"{limit}; there is room again in {wait:.0f} seconds"
+    return f"{limit}; there is room again in {counted(round(wait), 'second')}"
 
 
 def _per(seconds: float) -> str:
     named = {60.0: "a minute", HOUR: "an hour", 24 * HOUR: "a day"}
-    return named.get(float(seconds), f"in {seconds:g} seconds")
+    return named.get(float(seconds), f"in {counted(seconds, 'second')}")

@@ -26,6 +26,7 @@ from toolcrib.testing.report import Report
 from toolcrib.testing.samples import invalid_samples, samples
 from toolcrib.toolbox import Toolbox
 from toolcrib.toolset import ToolLike, is_tool, name_of
+from toolcrib.visible import counted
 
 GRACE = 1.0  # seconds that a cancelled call has to end
 CANCEL_AFTER = 0.02  # seconds after which a running call is cancelled
@@ -130,7 +131,8 @@ async def _checked(
         if len(allowed) < len(fitting):
             left = len(fitting) - len(allowed)
             bench.report.note(
-                "execution", f"{left} calls were not run; execute=True runs those that may change things"
+                "execution",
+                f"not run: {counted(left, 'call')}; execute=True runs calls that may change things",
             )
         await bench.runs(allowed)
         await bench.stops(allowed)
@@ -259,7 +261,9 @@ class Bench:
             self.report.calls += 1
             self.watching.flush(1.0)
             if results != [result] or len(self.finished) != 1:
-                self.report.error("execution", f"{item} gave {len(results)} results instead of one")
+                self.report.error(
+                    "execution", f"{item} gave {counted(len(results), 'result')} instead of one"
+                )
             self._judged(item, result)
             changed = sorted(_changed(before, snapshot(self.folder)))
             if changed and fit.effect is Effect.READ:
@@ -275,13 +279,15 @@ class Bench:
             _, pending = await asyncio.wait((work,), timeout=GRACE * 3)
             if pending:
                 self.report.error(
-                    "cancellation", f"{item} still runs {GRACE * 3:g} seconds after it was cancelled"
+                    "cancellation", f"{item} still runs {counted(GRACE * 3, 'second')} after it was cancelled"
                 )
                 return
             self.watching.flush(1.0)
             codes = [event.result.code for event in self.finished]
             if len(codes) != 1:
-                self.report.error("cancellation", f"{item} gave {len(codes)} results when it was cancelled")
+                self.report.error(
+                    "cancellation", f"{item} gave {counted(len(codes), 'result')} when it was cancelled"
+                )
             elif codes[0] is ErrorCode.OUTCOME_UNKNOWN:
                 # A thread cannot be stopped from outside; a coroutine can, so that it must be its own doing.
                 tell = self.report.error if self.mode.startswith("async") else self.report.warning
@@ -298,7 +304,7 @@ class Bench:
             last = _last_line(problem)
             self.report.error("execution", f"it crashes on {item}: {last}", alike=last)
         elif result.code in (ErrorCode.TIMED_OUT, ErrorCode.OUTCOME_UNKNOWN):
-            self.report.warning("execution", f"{item} has no result after {self.timeout:g} seconds")
+            self.report.warning("execution", f"{item} has no result after {counted(self.timeout, 'second')}")
         elif problem:
             self.report.error(
                 "result", f"what it gives for {item} does not fit its declared type: {problem}", alike=problem

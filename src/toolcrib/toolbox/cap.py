@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.content import Json, Text
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +83,7 @@ def cut_middle(text: str, max_bytes: int, max_lines: int, full: str = "") -> str
     cut_bytes = size - len(start.encode("utf-8", "replace")) - len(end.encode("utf-8", "replace"))
     cut_lines = max(len(lines) - len(kept_head) - len(kept_tail), 0)
     where = f"; the whole is in {full}, which can be read in pages" if full else ""
-    note = f"[… {cut_bytes:,} bytes ({cut_lines:,} lines) cut here{where} …]"
+    note = f"[… {counted(cut_bytes, 'byte')} ({counted(cut_lines, 'line')}) cut here{where} …]"
     separator = "" if not start or start.endswith("\n") else "\n"
     return f"{start}{separator}{note}\n{end}"
 

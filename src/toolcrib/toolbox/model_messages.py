@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from toolcrib.credentials import without_credentials
 from toolcrib.errors import ErrorCode, FieldError
 from toolcrib.result import ToolResult
+from toolcrib.visible import counted
 
 MISFIT = "The answer does not fit what was asked for."
 MAX_FIELDS = 20  # failing fields that are told one by one
@@ -193,7 +194,7 @@ def cannot_wait(name: str, outer: str) -> ToolResult:
 
 def timed_out(name: str, seconds: float) -> ToolResult:
     return ToolResult.of(
-        f'Tool "{name}" was stopped after {seconds:g} seconds without a result. '
+        f'Tool "{name}" was stopped after {counted(seconds, "second")} without a result. '
         "Ask for less at once, or allow more time if the tool takes a timeout.",
         code=ErrorCode.TIMED_OUT,
     )
@@ -223,7 +224,8 @@ def still_busy(name: str) -> ToolResult:
 
 def no_worker(name: str, seconds: float) -> ToolResult:
     return ToolResult.of(
-        f'Tool "{name}" was not run: other calls kept everything busy for {seconds:g} seconds. Try it again later.',
+        f'Tool "{name}" was not run: other calls kept everything busy for {counted(seconds, "second")}. '
+        "Try it again later.",
         code=ErrorCode.TIMED_OUT,
     )
 
@@ -246,8 +248,8 @@ def too_large(name: str, size: int, limit: int, full: str) -> ToolResult:
     """Data is not cut in the middle: what would be left means something else."""
     where = f" The whole is in {full}, which can be read in pages." if full else ""
     result = ToolResult.of(
-        f'The result of tool "{name}" is too large to show: {size:,} bytes of structured data, at most {limit:,} '
-        f"are possible. Ask for less: a filter, a page or fewer fields.{where}",
+        f'The result of tool "{name}" is too large to show: {counted(size, "byte")} of structured data, '
+        f"at most {limit:,} are possible. Ask for less: a filter, a page or fewer fields.{where}",
         code=ErrorCode.OUTPUT_TOO_LARGE,
     )
     result.full_output = full

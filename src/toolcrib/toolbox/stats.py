@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolcrib.errors import ErrorCode
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.result import ToolResult
@@ -76,5 +77,5 @@ def hint(stats: Mapping[str, ToolStats]) -> str:
                 f"- {name}: {item.failures} of {item.calls} calls failed (the last: {item.last_code})"
             )
         if item.mean_duration >= SLOW:
-            lines.append(f"- {name}: slow, {item.mean_duration:.0f} seconds a call")
+            lines.append(f"- {name}: slow, {counted(round(item.mean_duration), 'second')} a call")
     return "\n".join(["# Tool Reliability", *lines]) if lines else ""

@@ -13,6 +13,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
 from toolcrib.tools.backends.refusals import refuse_folder
 from toolcrib.tools.diffs import shown_with_target
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -60,7 +61,7 @@ class DeleteFile(
     def preview(self, params: DeleteFileParams) -> Preview:
         shown = shown_with_target(self.backend, params.path)
         status = self.backend.stat(params.path)
-        size = "is not there" if status is None else f"{status.size:,} bytes"
+        size = "is not there" if status is None else f"{counted(status.size, 'byte')}"
         return Preview(f"delete {shown} ({size})", digest="" if status is None else status.identity)
 
     def execute(self, params: DeleteFileParams, ctx: Context[Any]) -> str:

@@ -18,6 +18,7 @@ from toolcrib.content import Image
 from toolcrib.errors import ToolError
 from toolcrib.tools.regex_search import ENVIRONMENT, TICK
 from toolcrib.tools.textfile import image_type
+from toolcrib.visible import counted
 
 MAX_DOCUMENT = 50_000_000  # bytes
 WORKER = Path(__file__).with_name("pdf_worker.py")
@@ -57,7 +58,11 @@ def read_notebook(data: bytes, shown: str) -> Document:
         lines += [f"# Cell {number} ({kind})", source, ""]
         for output in outputs:
             if text := _output(output, document, number):
-                cut = f"\n[... {len(text) - MAX_OUTPUT:,} more characters]" if len(text) > MAX_OUTPUT else ""
+                cut = (
+                    f"\n[... {counted(len(text) - MAX_OUTPUT, 'more character')}]"
+                    if len(text) > MAX_OUTPUT
+                    else ""
+                )
                 lines += [f"# Output of cell {number}", text[:MAX_OUTPUT] + cut, ""]
     document.text = "\n".join(lines).rstrip("\n") + "\n"
     return document
@@ -99,7 +104,9 @@ def read_pdf(data: bytes, shown: str, check: Callable[[], None] = lambda: None) 
     """
     spec = find_spec("pypdfium2")
     if spec is None or spec.origin is None or not python():
-        raise ToolError(f"{shown} is a PDF document, {len(data):,} bytes. PDF documents cannot be read here.")
+        raise ToolError(
+            f"{shown} is a PDF document, {counted(len(data), 'byte')}. PDF documents cannot be read here."
+        )
     place = str(Path(spec.origin).parent.parent)
     child = subprocess.Popen(
         [python(), "-I", str(WORKER), place, str(PDF_MEMORY), str(PDF_SECONDS)],

@@ -233,12 +233,12 @@ def _not_found(shown: str, source: Source, old: str) -> str:
     for line, there, difference in places:
         text += f"\nNearest, from line {line} ({difference}):\n{_numbered(there[:SHOWN_LINES], line)}"
         if len(there) > SHOWN_LINES:
-            text += f"\n... ({len(there) - SHOWN_LINES} more lines)"
+            text += f"\n... ({counted(len(there) - SHOWN_LINES, 'more line')})"
     if not places:
         lines = source.text.removesuffix("\n").split("\n")
         text += f"\nThe file begins:\n{_numbered(lines[:PREVIEW_LINES], 1)}"
         if len(lines) > PREVIEW_LINES:
-            text += f"\n... ({len(lines) - PREVIEW_LINES} more lines)"
+            text += f"\n... ({counted(len(lines) - PREVIEW_LINES, 'more line')})"
     if "\\n" in old and "\n" not in old:
         text += "\nold_string holds \\n as two characters: was a line break meant?"
     return text + "\nNothing was changed. Read the place again if it is not what you expected."

@@ -26,6 +26,7 @@ from toolcrib.net import NetGuard, NetworkRefused, Target, parse_url
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.textfile import SNIFFED, describe, image_type, sniff
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -134,7 +135,7 @@ class Fetch(
         finally:
             if self._transport is None:
                 await client.aclose()
-        ctx.report(tip=f"{answer.url.host}, {len(body):,} bytes")
+        ctx.report(tip=f"{answer.url.host}, {counted(len(body), 'byte')}")
         return _shown(params, answer, body, whole)
 
     async def _made(self, guard: NetGuard) -> Any:
@@ -200,7 +201,7 @@ def _shown(params: FetchParams, answer: Any, body: bytes, whole: bool) -> str | 
     if picture := image_type(body[:SNIFFED]):
         if len(body) > MAX_IMAGE:
             raise ToolError(
-                f"It is a picture ({picture}) of {len(body):,} bytes; at most {MAX_IMAGE:,} can be shown."
+                f"It is a picture ({picture}) of {counted(len(body), 'byte')}; at most {MAX_IMAGE:,} can be shown."
             )
         data = base64.b64encode(body).decode()
         return ToolResult((Text("Image fetched successfully"), Image(data=data, media_type=picture)))
@@ -208,7 +209,8 @@ def _shown(params: FetchParams, answer: Any, body: bytes, whole: bool) -> str | 
         return f"[{answer.url.host} answered {status} with an empty page.]"
     if not _is_text(kind, body):
         raise ToolError(
-            f"It is {describe(body)} ({kind or 'no type given'}, {len(body):,} bytes) and cannot be shown as text."
+            f"It is {describe(body)} ({kind or 'no type given'}, {counted(len(body), 'byte')}) and cannot be "
+            "shown as text."
         )
     text = _text(params, answer, body, kind)
     notes = [] if whole else [f"Only the first {MAX_BYTES:,} bytes were read."]

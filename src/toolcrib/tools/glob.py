@@ -94,7 +94,8 @@ class GlobFiles(
             notes.append(_capped(params, first + len(shown), len(found)))
         if search.stopped:
             notes.append(
-                f"Stopped after {SECONDS:.0f} seconds; there may be more. Give a folder to search as path."
+                f"Stopped after {counted(round(SECONDS), 'second')}; there may be more. "
+                "Give a folder to search as path."
             )
         if note := withheld_note(search.withheld):
             notes.append(note)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolcrib.tools.file_walk import withheld_note
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.tools.grep_params import GrepParams
@@ -77,8 +78,8 @@ class GrepResults:
     def _left_out(self) -> Iterator[str]:
         if self.stopped:
             yield (
-                f"Stopped after {self.stopped:.0f} seconds; what is above is not all. Narrow path or include, "
-                "or simplify the pattern: nested repetitions such as (a+)+ can take forever."
+                f"Stopped after {counted(round(self.stopped), 'second')}; what is above is not all. "
+                "Narrow path or include, or simplify the pattern: nested repetitions such as (a+)+ can take forever."
             )
         if note := withheld_note(self.withheld):
             yield note

@@ -37,7 +37,7 @@ from toolcrib.event_loops import in_loop
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult
 from toolcrib.tools.python_params import MAX_TIMEOUT, PythonParams, PythonResult
-from toolcrib.visible import spelled_out
+from toolcrib.visible import counted, spelled_out
 
 if TYPE_CHECKING:
     import asyncio
@@ -192,8 +192,9 @@ class PythonWork:
             kept = "It did not stop, so the session was ended." if stopped.lost else "The session goes on."
             after = LOST if stopped.lost else "Its variables are kept, as far as they were set."
             raise ToolError(
-                f"The code was interrupted because it ran longer than {params.timeout} seconds. {kept} {after} "
-                f"Give it a longer timeout (at most {MAX_TIMEOUT}) if it needs one. {_printed(session.printed)}"
+                f"The code was interrupted because it ran longer than {counted(params.timeout, 'second')}. "
+                f"{kept} {after} Give it a longer timeout (at most {MAX_TIMEOUT}) if it needs one. "
+                f"{_printed(session.printed)}"
             ) from None
         except SessionCrashed as crashed:
             raise ToolError(

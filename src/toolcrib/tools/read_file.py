@@ -108,7 +108,7 @@ class ReadFile(
             encoding = detect(head if len(head) == status.size else head[: head.rfind(b"\n") + 1] or head)
             if encoding is None:
                 raise ToolError(
-                    f"{shown} is {describe(head)}, {status.size:,} bytes. It cannot be shown as text."
+                    f"{shown} is {describe(head)}, {counted(status.size, 'byte')}. It cannot be shown as text."
                 )
             file.seek(len(encoding.bom))
             page = _Page(params)
@@ -143,12 +143,12 @@ def _document(file: BinaryIO, head: bytes, shown: str, ctx: Context[Any]) -> Doc
 def _picture(file: BinaryIO, head: bytes, kind: str, shown: str, size: int) -> ToolResult:
     if size > MAX_IMAGE:
         raise ToolError(
-            f"{shown} is a picture ({kind}) of {size:,} bytes; at most {MAX_IMAGE:,} can be shown. Make a "
+            f"{shown} is a picture ({kind}) of {counted(size, 'byte')}; at most {MAX_IMAGE:,} can be shown. Make a "
             "smaller copy first."
         )
     data = head + file.read(MAX_IMAGE)
     picture = Image(data=base64.b64encode(data).decode(), media_type=kind, name=shown.rsplit("/", 1)[-1])
-    return ToolResult((Text(f"{shown} is a picture ({kind}, {size:,} bytes)."), picture))
+    return ToolResult((Text(f"{shown} is a picture ({kind}, {counted(size, 'byte')})."), picture))
 
 
 class _Page:
@@ -237,7 +237,7 @@ class _Page:
         elif left > 0:
             if self.cut is None:
                 self.cut = (number, column + len(text))
-            text += f" [... {left:,} more characters]"
+            text += f" [... {counted(left, 'more character')}]"
         self.replaced += text.count("\ufffd")
         self.bytes += len(raw) + 1
         self.last = number

@@ -12,6 +12,7 @@ from toolcrib.agent.unreachable import Unreachable
 from toolcrib.errors import ToolError
 from toolcrib.event_loops import in_loop
 from toolcrib.events import Event
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.context import Context
@@ -98,8 +99,9 @@ class BackgroundTask:
     def progress(self) -> str:
         """How far a running task is."""
         run = self._work.value.run
-        turns = f"{run.turns} request{'' if run.turns == 1 else 's'}"
-        return f"{time.monotonic() - self._started:.0f} s, {turns} to its model so far"
+        return (
+            f"{time.monotonic() - self._started:.0f} s, {counted(run.turns, 'request')} to its model so far"
+        )
 
     def send(self, message: str) -> None:
         """Tell the agent something before its next request. Raises ToolError if its run has ended."""

@@ -16,6 +16,7 @@ import typer
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, say, stdout_reserved
 from toolcrib.cli.named_model import named_model
 from toolcrib.plugins import PluginError, load_object
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.extraction import Extracted, ExtractOptions
@@ -118,7 +119,8 @@ async def _work(
             await closing()
     done = len(sources) - failed
     say(
-        f"{done} of {len(sources)} {'source has' if len(sources) == 1 else 'sources have'} a value; {tokens:,} tokens"
+        f"{done} of {len(sources)} {'source has' if len(sources) == 1 else 'sources have'} a value; "
+        f"{counted(tokens, 'token')}"
     )
     return NOT_DONE if failed else DONE
 

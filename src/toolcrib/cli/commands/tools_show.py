@@ -12,7 +12,7 @@ from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.schema import to_markdown
 from toolcrib.spec import ToolSpec
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import counted, escape_invisible
 
 
 def command(name: str, tools: ToolsToUse) -> int:
@@ -50,6 +50,6 @@ def _facts(tool: LoadedTool) -> list[tuple[str, Any]]:
         ("category", facts.category),
         ("tags", ", ".join(facts.tags)),
         ("timeout", f"{facts.timeout:g} s" if facts.timeout is not None else ""),
-        ("retry", f"up to {facts.retry.attempts} attempts" if facts.retry is not None else ""),
+        ("retry", f"up to {counted(facts.retry.attempts, 'attempt')}" if facts.retry is not None else ""),
         ("deferred", "yes" if facts.deferred else ""),
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolcrib.command.background.process import BackgroundProcess
 from toolcrib.command.background.processes import end_in_words
 from toolcrib.errors import ToolError
+from toolcrib.visible import counted
 from toolcrib.word_cuts import LONGEST, begun_word
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def process_text(process: BackgroundProcess, reading: ProcessReading) -> str:
     """A reading as the model is shown it, with the state of the process."""
     notes: list[str] = []
     if reading.lost:
-        notes.append(f"{reading.lost:,} bytes before it are no longer kept")
+        notes.append(
+            f"{counted(reading.lost, 'byte')} before it {'is' if reading.lost == 1 else 'are'} no longer kept"
+        )
     if reading.cursor is not None:
         line, column = reading.cursor
         notes.append(f"this is the screen of its terminal; the cursor is in line {line}, column {column}")

@@ -9,6 +9,7 @@ from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.launch.screen import text_of_terminal
 from toolcrib.command.sandbox import Denial
 from toolcrib.errors import ToolError
+from toolcrib.visible import counted
 
 MAX_AT_TIMEOUT = 20_000  # characters of output that are shown when the time is up
 WORTH_TELLING = 10.0  # seconds of a successful command
@@ -48,9 +49,9 @@ def result_text(
         if refused:
             text = f"{text}\n[sandbox: {' '.join(refused)}]".lstrip()
         raise ToolError(
-            f"The command was stopped because it ran longer than {timeout:g} seconds. Give it a longer timeout "
-            f"(at most {max_timeout}) if it needs one, or run it in the background (run_in_background=true), "
-            f"where it has no limit. What it printed:\n{text or '(nothing)'}"
+            f"The command was stopped because it ran longer than {counted(timeout, 'second')}. "
+            f"Give it a longer timeout (at most {max_timeout}) if it needs one, or run it in the background "
+            f"(run_in_background=true), where it has no limit. What it printed:\n{text or '(nothing)'}"
         )
     notes: list[str] = []
     if outcome.code < 0:

@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Callable
 
+from toolcrib.visible import counted
+
 CHUNK = 65_536  # bytes of one read
 
 ESCAPES = re.compile(
@@ -65,7 +67,7 @@ class BoundedOutput:
         whole_head = head[: head.rfind(b"\n") + 1] or head
         whole_tail = tail[tail.find(b"\n") + 1 :] or tail
         left_out = self.total - len(whole_head) - len(whole_tail)
-        return f"{plain(whole_head).rstrip()}\n\n[... {left_out:,} bytes left out ...]\n\n{plain(whole_tail)}"
+        return f"{plain(whole_head).rstrip()}\n\n[... {counted(left_out, 'byte')} left out ...]\n\n{plain(whole_tail)}"
 
     def ending(self, limit: int) -> str:
         """The last `limit` bytes as plain text, for a live view. Where more was printed, it begins with a line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.mcp.client.seams import RemoteConnection
+from toolcrib.visible import counted
 
 __all__ = ["read_list"]
 
@@ -37,11 +38,11 @@ async def read_list(
         items += found
         size += len(str(found))
         if size > LONGEST_LIST:
-            return items, first, [f"{method} is too long; {len(items)} items were read"]
+            return items, first, [f"{method} is too long; read: {counted(len(items), 'item')}"]
         cursor = result.get("nextCursor")
         if not isinstance(cursor, str) or not cursor:
             return items, first, []
         if cursor in seen:
-            return items, first, [f"the pages of {method} repeat; {len(items)} items were read"]
+            return items, first, [f"the pages of {method} repeat; read: {counted(len(items), 'item')}"]
         seen.add(cursor)
-    return items, first, [f"{method} has more than {PAGES} pages; {len(items)} items were read"]
+    return items, first, [f"{method} has more than {PAGES} pages; read: {counted(len(items), 'item')}"]

@@ -39,7 +39,7 @@ from toolcrib.mcp.config import McpServer
 from toolcrib.private_files import state_folder
 from toolcrib.question import Doubt
 from toolcrib.rules.locked_json import LockedJsonFile
-from toolcrib.visible import escape_invisible
+from toolcrib.visible import counted, escape_invisible
 
 __all__ = ["JudgedTool", "PinState", "Pins", "definition_hash"]
 
@@ -114,7 +114,7 @@ class JudgedTool:
             lines = list(both)
         more = len(lines) - MAX_LINES
         shown = [escape_invisible(line) for line in lines[:MAX_LINES]]
-        return "\n".join([*shown, *([f"… {more} more lines"] if more > 0 else [])])
+        return "\n".join([*shown, *([f"… {counted(more, 'more line')}"] if more > 0 else [])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from toolcrib.mcp.client.elicit import CannotAsk
 from toolcrib.mcp.client.running import RunningCall
 from toolcrib.mcp.content import part_of
 from toolcrib.messages import Message, Request
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.visible import counted, escape_invisible, on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.models.model import Model
@@ -130,4 +130,4 @@ def _shown(request: Request) -> str:
         lines.append(f"{on_one_line(message.role)}: {text}")
     shown = escape_invisible("\n".join(lines))
     rest = len(shown) - MAX_SHOWN
-    return f"{shown[:MAX_SHOWN]}\n… {rest:,} more characters" if rest > 0 else shown
+    return f"{shown[:MAX_SHOWN]}\n… {counted(rest, 'more character')}" if rest > 0 else shown

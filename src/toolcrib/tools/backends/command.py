@@ -34,6 +34,7 @@ from toolcrib.tools.backends.protocol import (
 )
 from toolcrib.tools.backends.scripted_changes import REFUSED, FoundPath, ScriptedChanges
 from toolcrib.tools.seen_versions import SeenVersions
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.question import Doubt
@@ -116,7 +117,7 @@ class CommandBackend:
         try:
             return CommandOutput(*self._loop.run(work()))
         except TimeoutError:
-            raise ToolError(f"The files did not answer within {TIMEOUT:.0f} seconds.") from None
+            raise ToolError(f"The files did not answer within {counted(round(TIMEOUT), 'second')}.") from None
         except OSError as problem:
             raise ToolError(f"The files cannot be reached now: {problem.strerror or problem}.") from problem
 

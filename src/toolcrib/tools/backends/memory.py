@@ -9,6 +9,7 @@ from typing import Any
 
 from toolcrib.tools.backends.flat import FlatBackend, StoredFile, stored_status
 from toolcrib.tools.backends.protocol import FileStatus
+from toolcrib.visible import counted
 
 FORMAT = 1  # of what `saved` gives
 
@@ -32,7 +33,7 @@ class MemoryBackend(FlatBackend):
             self._files[self.place(path).shown] = StoredFile(data, 0)
 
     def __repr__(self) -> str:
-        return f"MemoryBackend({len(self._files)} files)"
+        return f"MemoryBackend({counted(len(self._files), 'file')})"
 
     def saved(self) -> dict[str, Any]:
         """All files as JSON."""

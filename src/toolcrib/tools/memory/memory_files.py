@@ -16,6 +16,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import ABSENT, Change, Delete, Move, Write, version_of
 from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import MemoryStore
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -127,7 +128,7 @@ class MemoryFiles(
         files = sorted(path for path, _ in self.store.below(folder))
         if not files and folder != ".":
             raise ToolError(f"The path {_shown(folder)} does not exist. Please provide a valid path.")
-        more = f"\n[{len(files) - MAX_LISTED} more files]" if len(files) > MAX_LISTED else ""
+        more = f"\n[{counted(len(files) - MAX_LISTED, 'more file')}]" if len(files) > MAX_LISTED else ""
         listed = "\n".join(map(_shown, files[:MAX_LISTED]))
         return (
             f"The files in {_shown(folder)}:\n{listed}{more}"
@@ -168,7 +169,7 @@ class MemoryFiles(
         if not files:
             raise ToolError(f"The path {_shown(path)} does not exist.")
         self.store.apply([Delete(inner) for inner in files])
-        return f"Successfully deleted {_shown(path)}: {len(files)} files"
+        return f"Successfully deleted {_shown(path)}: {counted(len(files), 'file')}"
 
     def _rename(self, old: str, new: str) -> str:
         changes: list[Change] = [Move(old, new)]

@@ -89,7 +89,7 @@ class Recall(
 
 def _age(memory: Memory, now: float) -> str:
     days = int((now - memory.modified) // DAY)
-    ago = "today" if days <= 0 else "1 day ago" if days == 1 else f"{days} days ago"
+    ago = "today" if days <= 0 else f"{counted(days, 'day')} ago"
     if memory.expires is None:
         return ago
     left = int((memory.expires - now) // DAY) + 1

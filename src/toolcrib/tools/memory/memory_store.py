@@ -13,6 +13,7 @@ from toolcrib.errors import ToolError
 from toolcrib.tool import Tool
 from toolcrib.tools.memory.opening import Stores, opened_once
 from toolcrib.tools.memory.store import USER_FOLDER, MemoryStore
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -90,7 +91,7 @@ class Remember(
         before = self.store.load(path)
         self.store.remember(path, params.content, expires=expires)
         ctx.report(tip=path, result={"path": path, "content": params.content})
-        until = f" for {params.days} days" if params.days else ""
+        until = f" for {counted(params.days, 'day')}" if params.days else ""
         if before is None:
             return f"Remembered as {path}{until}."
         old = before.data.decode(errors="replace")

@@ -281,6 +281,7 @@ ALONE = [
     ({"strict": True}, True),
     ({"patterns": ("write /srv",)}, True),
     ({"preview": "it leads to .env\n+x"}, True),
+    ({"arguments": {"path": f"{'x' * 200}/.bashrc", "content": "a"}, "preview": "+a"}, True),
 ]
 
 

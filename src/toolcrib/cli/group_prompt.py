@@ -16,6 +16,7 @@ from toolcrib.question import Answer, Question, Verdict
 from toolcrib.visible import counted, on_one_line
 
 SHOWN_ROWS = 8  # lines of a call that a prompt for several shows at once
+SHOWN_PATH = 200  # characters
 SHOWN_BY_DIFF = {"path", "content", "old_string", "new_string", "replace_all", "at"}  # arguments of an edit
 HELP = """\
   a           run all of these, this once, exactly as they are
@@ -93,7 +94,10 @@ def _kind_of(question: Question, number: int) -> Kind:
     """The kind of a question. What a person has to look at by itself is of a kind of its own."""
     arguments = question.arguments if isinstance(question.arguments, dict) else {}
     leads_elsewhere = question.preview.startswith("it leads to ")
-    alone = number if question.strict or question.edits or leads_elsewhere or question.patterns else -1
+    by_itself = question.strict or question.edits or leads_elsewhere or question.patterns
+    # What does not fit on its line would be approved unseen: of a path, the end says what it is.
+    too_long = len(on_one_line(str(arguments.get("path", "")))) > SHOWN_PATH
+    alone = number if by_itself or too_long else -1
     if question.effect == "write" and question.preview and _is_edit(arguments):
         what = "edit"
     elif isinstance(arguments.get("command"), str):
@@ -121,6 +125,4 @@ def _edit_on_one_line(question: Question) -> str:
     lines = question.preview.split("\n")
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
-    return (
-        f"{on_one_line(question.arguments['path'], 200)}  +{added} -{removed}  ({on_one_line(question.tool)})"
-    )
+    return f"{on_one_line(question.arguments['path'])}  +{added} -{removed}  ({on_one_line(question.tool)})"

@@ -33,7 +33,7 @@ NOT_LOOKED_AT = ("objects", "refs", "logs", "hooks", "info")
 UNKNOWN = "settings that are not understood"
 
 
-class _NotUnderstood(Exception):
+class NotUnderstood(Exception):
     """Settings whose filters cannot be told."""
 
 
@@ -49,60 +49,58 @@ def filter_of(folder: str) -> str:
             seen.add(path)
             if len(seen) > MAX_FILES:
                 return UNKNOWN
-            data = _read(path, MAX_BYTES)
+            data = read_small(path, MAX_BYTES)
             if (found := FILTER.search(data)) is not None:
                 return (found[1] or found[2] or b"").decode("utf-8", "replace").strip()
             if INCLUDE.search(data):
-                waiting += (_included(path, match[1].strip()) for match in PATH.finditer(data))
-    except (_NotUnderstood, OSError):
+                waiting += (included(path, match[1].strip()) for match in PATH.finditer(data))
+    except (NotUnderstood, OSError):
         return UNKNOWN
     return ""
 
 
-def _included(path: str, value: bytes) -> str:
+def included(path: str, value: bytes) -> str:
     plain = PLAIN.fullmatch(value)
     if plain is None:
-        raise _NotUnderstood
+        raise NotUnderstood
     return os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(os.fsdecode(plain[1]))))
 
 
 def _settings(folder: str) -> Iterator[str]:
     """The settings of the repository of a folder, and of those in it, which git asks for their state."""
-    found = _git_folder(folder)
+    found = git_folder(folder)
     if found is None:
         return
     top, own = found
-    common = _pointed(f"{own}/commondir", own) or own
+    common = pointed(f"{own}/commondir", own) or own
     yield from (f"{common}/config", f"{common}/config.worktree", f"{own}/config.worktree")
     for at, folders, names in os.walk(f"{common}/modules"):
         folders[:] = [name for name in folders if name not in NOT_LOOKED_AT]
         yield from (f"{at}/{name}" for name in names if name in ("config", "config.worktree"))
     indexes = (f"{own}/index", *glob.glob(f"{glob.escape(own)}/sharedindex.*"))
-    if any(GITLINK in _read(index, MAX_INDEX) for index in indexes):
+    if any(GITLINK in read_small(index, MAX_INDEX) for index in indexes):
         yield from _of_inner_repositories(top)
 
 
 def _of_inner_repositories(top: str) -> Iterator[str]:
     for count, (at, folders, names) in enumerate(os.walk(top)):
         if count > MAX_FOLDERS:
-            raise _NotUnderstood
+            raise NotUnderstood
         if at != top and ".git" in (*folders, *names):
-            own = (
-                f"{at}/.git" if ".git" in folders else _pointed(f"{at}/.git", at, b"gitdir:") or f"{at}/.git"
-            )
-            common = _pointed(f"{own}/commondir", own) or own
+            own = f"{at}/.git" if ".git" in folders else pointed(f"{at}/.git", at, b"gitdir:") or f"{at}/.git"
+            common = pointed(f"{own}/commondir", own) or own
             yield from (f"{common}/config", f"{own}/config.worktree")
         folders[:] = [name for name in folders if name != ".git"]
 
 
-def _git_folder(folder: str) -> tuple[str, str] | None:
+def git_folder(folder: str) -> tuple[str, str] | None:
     """The worktree that a folder belongs to, and the `.git` folder that git uses there."""
     at = os.path.realpath(folder)
     while True:
         place = f"{at.rstrip('/')}/.git"
         if os.path.isdir(place):
             return at, place
-        if (leads := _pointed(place, at, b"gitdir:")) is not None:
+        if (leads := pointed(place, at, b"gitdir:")) is not None:
             return at, leads
         above = os.path.dirname(at)
         if above == at:
@@ -110,15 +108,15 @@ def _git_folder(folder: str) -> tuple[str, str] | None:
         at = above
 
 
-def _pointed(file: str, base: str, before: bytes = b"") -> str | None:
+def pointed(file: str, base: str, before: bytes = b"") -> str | None:
     """Where a file such as `commondir` leads, from a folder; None where there is no such file."""
-    text = _read(file, MAX_BYTES).strip()
+    text = read_small(file, MAX_BYTES).strip()
     if not text.startswith(before) or not text:
         return None
     return os.path.normpath(os.path.join(base, os.fsdecode(text.removeprefix(before).strip())))
 
 
-def _read(path: str, limit: int) -> bytes:
+def read_small(path: str, limit: int) -> bytes:
     """What is in an ordinary file; nothing where there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC)
@@ -129,5 +127,5 @@ def _read(path: str, limit: int) -> bytes:
         if stat.S_ISDIR(status.st_mode):
             return b""
         if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
-            raise _NotUnderstood
+            raise NotUnderstood
         return file.read()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from toolcrib.command.judge import paths, variables
 from toolcrib.command.judge.git_filters import COMPARES, filter_of
+from toolcrib.command.judge.git_reads import git_reads_elsewhere
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.recognise import DOES, Recognised, recognise
@@ -109,6 +110,11 @@ class PlanJudge:
             return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         operands, troubles = self._placed(known, folders)
         reasons = [*troubles, *reasons]
+        if self.links is not None and known.name.startswith("git "):
+            elsewhere = (
+                git_reads_elsewhere(at, self.links.root) for at in _run_in(self.links, argv, folders)
+            )
+            reasons += [f"{known.name} reads {found}" for found in elsewhere if found]
         if known.name == "cd":
             reasons += (
                 [] if _after_cd(command, folders) else ["cd to a folder that may be outside the workspace"]
@@ -135,10 +141,7 @@ class PlanJudge:
         """The filter that a command of git may run in one of the folders that it may run in."""
         if name not in COMPARES:
             return ""
-        given = argv.index("-C") if "-C" in argv[:-1] else -1
-        inner = argv[given + 1] if given >= 0 else "."
-        places = (posixpath.join(links.folder, paths.join(folder, inner)) for folder in sorted(folders))
-        return next(filter(None, map(filter_of, places)), "")
+        return next(filter(None, map(filter_of, _run_in(links, argv, folders))), "")
 
     def _redirects(
         self, redirects: Iterable[Redirect], folders: Folders
@@ -187,6 +190,13 @@ class PlanJudge:
 def with_pipes_named(words: Iterable[Word]) -> list[Word]:
     """Words with `<( … )` as what it is to a program: the name of a pipe that it reads."""
     return [word if word.piped is None else Word((STDIN,)) for word in words]
+
+
+def _run_in(links: Links, argv: tuple[str, ...], folders: Folders) -> Iterator[str]:
+    """The folders that git may work in."""
+    given = argv.index("-C") if "-C" in argv[:-1] else -1
+    inner = argv[given + 1] if given >= 0 else "."
+    return (posixpath.join(links.folder, paths.join(folder, inner)) for folder in sorted(folders))
 
 
 def _after_cd(command: Command, folders: Folders) -> Folders | None:

@@ -12,9 +12,10 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode
 from toolcrib.toolbox import telemetry_names as names
 from toolcrib.toolbox.operator_log import Mask
@@ -40,7 +41,7 @@ class Telemetry:
         self._meter = meter
         self._own: tuple[Any, Any] | None = None  # the application's provider, and its tracer for us
         self._histograms: dict[str, Any] = {}
-        self._of_tools: WeakKeyDictionary[Definition, dict[str, Any]] = WeakKeyDictionary()
+        self._of_tools: WeakKeyDictionary[Definition, _OfTool] = WeakKeyDictionary()
         self._complained = False
 
     @property
@@ -107,21 +108,22 @@ class Telemetry:
     def begin(self, ready: Ready, mask: Mask) -> CallSpan:
         """Open a span `execute_tool NAME`, which is current until it ends."""
         definition = ready.tool.definition
+        call, effect = ready.call, ready.effect
         of_tool = self._of_tools.get(definition)
-        if of_tool is None:
-            of_tool = self._of_tools[definition] = _of_tool(definition, ready.call.name)
+        if of_tool is None or of_tool.name != call.name:
+            of_tool = self._of_tools[definition] = _of_tool(definition, call.name)
         attributes = {
-            **of_tool,
-            names.TOOL_EFFECT: ready.effect.label,
+            **of_tool.attributes,
+            names.TOOL_EFFECT: _LABELS[effect],
             names.CALL_KEY: str(ready.key),
             names.CALL_REPAIRS: len(ready.edits),
         }
-        if ready.call.id:
-            attributes[names.TOOL_CALL_ID] = ready.call.id
+        if call.id:
+            attributes[names.TOOL_CALL_ID] = call.id
         if self.record_content:
             given = json.dumps(mask(ready.arguments), ensure_ascii=False, default=str)
             attributes[names.TOOL_ARGUMENTS] = given
-        return CallSpan(self, ready.call.name, attributes)
+        return CallSpan(self, of_tool, attributes)
 
     async def traced(self, ready: Ready, work: Awaitable[ToolResult], mask: Mask) -> ToolResult:
         """The result of a call that runs in a span."""
@@ -140,18 +142,19 @@ class Telemetry:
 class Span:
     """A span, which is current while it is attached."""
 
-    __slots__ = ("_telemetry", "_token", "span")
+    __slots__ = ("_outer", "_telemetry", "_token", "span")
 
     def __init__(self, telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str) -> None:
         self._telemetry = telemetry
         self._token: Any = None
-        self.span = telemetry.unharmed(_start, telemetry, name, attributes, kind)
+        self._outer = _api().get_current()  # read once: a tracer reads it several times
+        self.span = telemetry.unharmed(_start, telemetry, name, self._outer, kind, attributes)
 
     def attach(self) -> None:
         """Make the span current, until it ends or is detached."""
         if self.span is not None:
             api = _api()
-            self._token = api.attach(api.set_span_in_context(self.span))
+            self._token = api.attach(api.set_span_in_context(self.span, self._outer))
 
     def detach(self) -> None:
         """Make the span current again that was before."""
@@ -187,24 +190,23 @@ class Span:
 class CallSpan(Span):
     """The span of one call, and its duration."""
 
-    __slots__ = ("_clock", "_name", "_started")
+    __slots__ = ("_clock", "_of_tool", "_started")
 
-    def __init__(self, telemetry: Telemetry, name: str, attributes: dict[str, Any]) -> None:
-        import asyncio
-
-        super().__init__(telemetry, f"{names.EXECUTE_TOOL} {name}", attributes, "INTERNAL")
+    def __init__(self, telemetry: Telemetry, of_tool: _OfTool, attributes: dict[str, Any]) -> None:
+        super().__init__(telemetry, of_tool.span, attributes, "INTERNAL")
         self.attach()
-        self._name = name
-        self._clock = asyncio.get_running_loop().time
+        self._of_tool = of_tool
+        self._clock = _api().get_running_loop().time
         self._started = self._clock()
 
     def ended(self, result: ToolResult | None) -> None:
         """End it with the result of the call; None if the call was cancelled."""
         telemetry = self._telemetry
-        measured = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL_NAME: self._name}
+        measured = self._of_tool.measured
         if result is None or result.is_error:
             code = result.code if result is not None else ErrorCode.CANCELLED
-            measured[names.ERROR] = error = code.value if code is not None else "tool_error"
+            error = code.value if code is not None else "tool_error"
+            measured = {**measured, names.ERROR: error}
             self.fail(error)
         if result is not None and telemetry.record_content:
             self.set({names.TOOL_RESULT: result.text})
@@ -212,27 +214,42 @@ class CallSpan(Span):
         telemetry.duration(self._clock() - self._started, measured)
 
 
-def _start(telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str) -> Any:
-    return telemetry.tracer.start_span(name, kind=_api().kinds[kind], attributes=attributes)
+def _start(telemetry: Telemetry, name: str, outer: Any, kind: str, attributes: dict[str, Any]) -> Any:
+    return telemetry.tracer.start_span(name, outer, _api().kinds[kind], attributes)
 
 
 @functools.cache
 def _api() -> Any:
     """What a span needs of OpenTelemetry, imported once."""
-    from opentelemetry.context import attach, detach
+    from asyncio import get_running_loop
+
+    from opentelemetry.context import attach, detach, get_current
     from opentelemetry.trace import SpanKind, get_tracer_provider, set_span_in_context
 
     return SimpleNamespace(
         attach=attach,
         detach=detach,
+        get_current=get_current,
+        get_running_loop=get_running_loop,
         set_span_in_context=set_span_in_context,
         get_tracer_provider=get_tracer_provider,
         kinds={kind.name: kind for kind in SpanKind},
     )
 
 
-def _of_tool(definition: Definition, name: str) -> dict[str, Any]:
-    """The attributes that all calls of a tool have."""
+_LABELS = [effect.label for effect in Effect]
+
+
+class _OfTool(NamedTuple):
+    """What all calls of a tool have: its name, that of their spans, attributes of spans and of measurements."""
+
+    name: str
+    span: str
+    attributes: dict[str, Any]
+    measured: dict[str, Any]
+
+
+def _of_tool(definition: Definition, name: str) -> _OfTool:
     facts = definition.facts
     attributes: dict[str, Any] = {
         names.OPERATION: names.EXECUTE_TOOL,
@@ -255,7 +272,8 @@ def _of_tool(definition: Definition, name: str) -> dict[str, Any]:
             names.TOOL_RETRY_MAX_DELAY: retry.max_delay,
             names.TOOL_RETRY_ON: [kind.__name__ for kind in retry.on],
         }
-    return attributes
+    measured = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL_NAME: name}
+    return _OfTool(name, f"{names.EXECUTE_TOOL} {name}", attributes, measured)
 
 
 def retried(attempt: int, delay: float) -> None:

@@ -1,7 +1,8 @@
 """Frozen values of which each call makes new ones, in less time than `dataclass` and `NamedTuple` take.
 
 The `__init__` of a frozen dataclass spends most of its time in `object.__setattr__`. The one of `quickly_filled` makes
-the value an object of an open class with the same slots, assigns them, and gives it its own class again.
+the value an object of an open class with the same slots, assigns them, and gives it its own class again. What a factory
+gives is made when it is first read, which it seldom is.
 """
 
 from __future__ import annotations
@@ -25,28 +26,38 @@ def open_class(cls: type) -> Any:
 
 
 def quickly_filled(cls: type[T]) -> type[T]:
-    """A frozen dataclass with slots and another `__init__`, which takes half the time. None stands for a factory."""
-    given, made, filled = ["self"], list[str](), list[str]()
-    names = {"cls": cls, "init": cls.__init__, "set_class": SET_CLASS, "open_class": open_class(cls)}
-    for item in fields(cls):  # type: ignore[arg-type] # of which only a dataclass has any
-        name, default, factory = item.name, item.default, item.default_factory
-        names[f"{name}_default"], names[f"{name}_factory"] = default, factory
-        may_miss = default is not MISSING or factory is not MISSING
-        given.append(
-            name + f"={name}_default" * (default is not MISSING) + "=None" * (factory is not MISSING)
-        )
-        made += [f"if {name} is None: {name} = {name}_factory()"] * (may_miss and default is MISSING)
-        filled.append(f"self.{name} = {name}")
-    others = ", ".join(item.name for item in fields(cls))  # type: ignore[arg-type]
+    """Give a frozen dataclass with slots the quick `__init__`, in which None stands for what a factory gives."""
+    known: tuple[Any, ...] = fields(cls)  # type: ignore[arg-type] # it is a dataclass
+    factories = {item.name: item.default_factory for item in known if item.default_factory is not MISSING}
+    names = {f"{item.name}_default": item.default for item in known}
+    names |= {"cls": cls, "init": cls.__init__, "set_class": SET_CLASS, "open_class": open_class(cls)}
+    given, filled, others = ["self"], list[str](), list[str]()
+    for name, default in ((item.name, item.default) for item in known):
+        if name in factories:
+            given.append(f"{name}=None")
+            filled.append(f"if {name} is not None: self.{name} = {name}")
+            others.append(f"**({{}} if {name} is None else {{{name!r}: {name}}})")
+        else:
+            given.append(name if default is MISSING else f"{name}={name}_default")
+            filled.append(f"self.{name} = {name}")
+            others.append(f"{name}={name}")
     lines = [
-        *made,
-        f"if type(self) is not cls: return init(self, {others})",  # a subclass may have other slots
+        f"if type(self) is not cls: return init(self, {', '.join(others)})",  # a subclass may have other slots
         "set_class(self, open_class)",
         *filled,
         "self.__class__ = cls",
     ]
     exec(f"def __init__({', '.join(given)}):\n  " + "\n  ".join(lines), names)
+
+    def of_factory(self: Any, name: str) -> Any:
+        if name not in factories:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=self)
+        object.__setattr__(self, name, factories[name]())
+        return object.__getattribute__(self, name)
+
     type.__setattr__(cls, "__init__", names["__init__"])
+    type.__setattr__(cls, "__getattr__", of_factory)
     return cls
 
 

@@ -63,19 +63,18 @@ class OneExecution(Lookups):
     """The one execution of a prepared call. Whoever claims it first runs the call; everybody else gets its result.
 
     Its slots stay empty until then: one is made for every call, and most calls are executed where they are prepared.
-    It holds the lookups too of the Ready that it was made with.
+    It holds the lookups too of the Ready that it was made with. `recorded` is the result, for whoever executes the call
+    again.
     """
 
-    __slots__ = ("_claimed", "_result")
+    __slots__ = ("_claimed", "recorded")
+
+    recorded: ToolResult
 
     @property
     def result(self) -> ToolResult | None:
         """The recorded result; None until the call has ended."""
-        return getattr(self, "_result", None)
-
-    def end(self, result: ToolResult) -> None:
-        """Leave the recorded result for whoever executes the call again."""
-        self._result = result
+        return getattr(self, "recorded", None)
 
     def claim(self) -> bool:
         """Whether this is the first to execute the call, in whatever thread."""

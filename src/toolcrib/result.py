@@ -11,16 +11,7 @@ from toolcrib.errors import ErrorCode
 if TYPE_CHECKING:
     from toolcrib.repair import Edit
 
-__all__ = ["JsonText", "ToolResult"]
-
-
-class JsonText:
-    """JSON text that is parsed only when its data is needed; most results are only read as text."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+__all__ = ["ToolResult"]
 
 
 class ToolResult:
@@ -34,6 +25,7 @@ class ToolResult:
     """
 
     __slots__ = (
+        "_json",
         "_structured",
         "code",
         "edits",
@@ -62,6 +54,7 @@ class ToolResult:
         self.is_error = is_error
         self.code = code
         self._structured = structured
+        self._json: str | None = None  # the text of `structured` until its data is needed, which it seldom is
         self.edits = edits
         self.full_output = full_output
         self.extras = extras
@@ -71,8 +64,10 @@ class ToolResult:
     @property
     def structured(self) -> Any:
         """The value as JSON data; None without an output schema, or if the value does not fit it."""
-        if type(self._structured) is JsonText:
-            self._structured = json.loads(self._structured.text)
+        text = self._json
+        if text is not None:
+            self._structured = json.loads(text)
+            self._json = None
         return self._structured
 
     @classmethod
@@ -89,7 +84,7 @@ class ToolResult:
 
     def copy(self) -> ToolResult:
         """The same result as an object of its own."""
-        return ToolResult(
+        made = ToolResult(
             tuple(self.parts),
             is_error=self.is_error,
             code=self.code,
@@ -100,6 +95,8 @@ class ToolResult:
             is_data=self.is_data,
             outside=self.outside,
         )
+        made._json = self._json
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON data."""
@@ -149,7 +146,7 @@ def new_text_result(text: str) -> ToolResult:
     made = object.__new__(ToolResult)
     made.parts = (new_text(text),)
     made.is_error = made.is_data = made.outside = False
-    made.code = made.extras = made._structured = None
+    made.code = made.extras = made._structured = made._json = None
     made.edits = ()
     made.full_output = ""
     return made

@@ -18,7 +18,7 @@ from toolcrib.errors import ToolError, belongs_to_caller
 from toolcrib.prepared import Ready
 from toolcrib.question import Question
 from toolcrib.repair import Edit
-from toolcrib.result import JsonText, ToolResult
+from toolcrib.result import ToolResult
 from toolcrib.secrets import (
     Redacted,
     Redactor,
@@ -160,12 +160,13 @@ class Masking:
         if shown is not masked:
             return shown
         behind: dict[str, None] = {}
+        unread = shown._json
+        if unread is None or (unread != harmless and not redactor.finds_nothing(unread)):
+            _ = shown.structured  # is read now, and masked below
         for name in ("_structured", "extras"):
             value = getattr(shown, name)
-            if isinstance(value, JsonText) and (value.text == harmless or redactor.finds_nothing(value.text)):
-                continue
             if value is not None:
-                data = self._data(json.loads(value.text) if isinstance(value, JsonText) else value)
+                data = self._data(value)
                 if data.found:
                     shown = result.copy() if shown is result else shown
                     setattr(shown, name, data.value)

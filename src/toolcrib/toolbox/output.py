@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Audio, File, Image, Json, Text
-from toolcrib.result import JsonText, ToolResult, new_text_result
+from toolcrib.result import ToolResult, new_text_result
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.sendable import as_part, result_of, to_json_text
 
@@ -43,7 +43,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     if problem:
         result.parts = (Text(shown + model_messages.MISFIT_NOTE),)
     elif output.schema is not None:
-        result._structured = JsonText(text)
+        result._json = text
     return result, problem or ""
 
 
@@ -56,7 +56,7 @@ def _given(result: ToolResult, definition: Definition) -> tuple[ToolResult, str]
     if problem is None:
         return result, ""
     result.parts = (*result.parts, Text(model_messages.MISFIT_NOTE.strip()))
-    result._structured = None
+    result._structured = result._json = None
     return result, problem
 
 

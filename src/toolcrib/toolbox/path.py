@@ -232,7 +232,7 @@ class CallPath:
             if prepared.tool.entry.owned:
                 await close_tool(prepared.tool.entry, prepared.tool.instance)
         result = model_messages.waiting(prepared.call.name)
-        prepared.execution.end(result)
+        prepared.execution.recorded = result
         if record is not None:
             self.report.recorded(record, prepared.key, result)
         return result

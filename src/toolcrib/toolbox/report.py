@@ -48,7 +48,7 @@ class Report:
         if ready.changed:
             note = model_messages.other_arguments(ready.arguments, self.mask)
             result.parts = (*result.parts, Text(note))
-        ready.execution.end(result)
+        ready.execution.recorded = result
         self.stats[name].count(result, duration, len(edits))
         if problem:
             what = "failed" if result.is_error else "gave a result that does not match its schema"
@@ -67,7 +67,7 @@ class Report:
         name, result = refused.call.name, refused.result
         if self.masking is not None:
             result = self.masking.mask_result(result)
-        refused.execution.end(result)
+        refused.execution.recorded = result
         if result.code is not None and result.code is not ErrorCode.UNKNOWN_TOOL:
             self.stats[name].count(result, 0.0)
         if refused.problem:

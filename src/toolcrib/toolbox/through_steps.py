@@ -114,7 +114,7 @@ def _shown_result(result: ToolResult) -> ToolResult:
 def _same(one: ToolResult, other: ToolResult) -> bool:
     return (
         one.parts == other.parts
-        and one._structured is other._structured
+        and (one._structured is other._structured and one._json is other._json)
         and (one.is_error, one.code, one.full_output) == (other.is_error, other.code, other.full_output)
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
@@ -163,7 +164,6 @@ class Bubblewrap(ConfiningSandbox):
             gaps.append(
                 "prlimit is not installed, so the memory of a process and the size of a file are not limited"
             )
-        gaps += limit_gaps(root=os.geteuid() == 0 or not limited)
         filtered = Strength.ENFORCED if seccomp.supported() else Strength.PARTIAL
         return SandboxReport(
             self.name,
@@ -172,7 +172,8 @@ class Bubblewrap(ConfiningSandbox):
             network=Strength.NONE if self.level.network is Network.ON else filtered,
             processes=filtered,
             protected_paths=Strength.ENFORCED,
-            gaps=tuple(gaps),
+            known_gaps=tuple(gaps),
+            tried_gaps=partial(limit_gaps, root=os.geteuid() == 0 or not limited),
             why_not_better=self.why_not_better,
             hides_denied_paths=True,
         )

@@ -28,7 +28,8 @@ class Strength(StrEnum):
 class SandboxReport:
     """What a sandbox is worth on this machine.
 
-    `why_not_better` says why stronger back ends were not taken, `fix` what a person can do about it.
+    `gaps` says in words what it does not keep: the `known_gaps`, and those that `tried_gaps` finds when they are asked
+    for. `why_not_better` says why stronger back ends were not taken, `fix` what a person can do about it.
     `hides_denied_paths` says whether the back end enforces a level's `hidden` and `read_only` paths.
     """
 
@@ -38,10 +39,15 @@ class SandboxReport:
     network: Strength
     processes: Strength
     protected_paths: Strength = Strength.NONE
-    gaps: tuple[str, ...] = ()
+    known_gaps: tuple[str, ...] = ()
     why_not_better: tuple[str, ...] = ()
     fix: str = ""
     hides_denied_paths: bool = False
+    tried_gaps: Callable[[], Sequence[str]] = field(default=tuple, compare=False)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        return (*self.known_gaps, *self.tried_gaps())
 
     @property
     def confines(self) -> bool:

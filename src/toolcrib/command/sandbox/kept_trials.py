@@ -74,7 +74,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _machine() -> str:
     """A digest of what the outcome of a trial depends on."""
-    facts: list[Any] = [__version__, sys.version, sys.executable, os.uname(), os.environ.get("PATH")]
+    facts: list[Any] = [__version__, sys.version, sys.executable, os.uname()]
     facts += [_text(name) for name in SAYS]
     facts += [line for line in _text("/proc/self/status").splitlines() if line.partition(":")[0] in STATUS]
     for name in NAMESPACES:

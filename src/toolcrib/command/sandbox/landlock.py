@@ -178,7 +178,6 @@ class Landlock(ConfiningSandbox):
             "settings of cargo, conda, pip and npm are shown with the credentials in them",
             "programs that need /proc/self, /dev/shm or another folder than TMPDIR for temporary files do not work",
             "programs that open terminals, watch files (inotify), or share memory by a key or a name do not work",
-            *limit_gaps(root=os.geteuid() == 0),
         ]
         if self.level.files is not Files.READ_ONLY:
             gaps.append(
@@ -202,7 +201,8 @@ class Landlock(ConfiningSandbox):
             network=Strength.NONE if self.level.network is Network.ON else Strength.ENFORCED,
             processes=Strength.ENFORCED if abi >= SCOPES_SINCE else Strength.PARTIAL,
             protected_paths=Strength.PARTIAL,
-            gaps=tuple(gaps),
+            known_gaps=tuple(gaps),
+            tried_gaps=partial(limit_gaps, root=os.geteuid() == 0),
             why_not_better=self.why_not_better,
             fix="install bubblewrap" if not self.why_not_better else "",
             hides_denied_paths=self.level.files is Files.READ_ONLY and not self.level.writable,

@@ -53,7 +53,7 @@ class Seatbelt(ConfiningSandbox):
             network=Strength.NONE if self.level.network is Network.ON else enforced,
             processes=Strength.PARTIAL,
             protected_paths=enforced,
-            gaps=(
+            known_gaps=(
                 "processes that leave their group outlive a command",
                 "processes, memory and disk are not limited",
                 SEARCHED,

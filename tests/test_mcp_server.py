@@ -430,6 +430,52 @@ async def test_calls_beyond_the_limits_wait_or_are_refused() -> None:
     assert most == 2
 
 
+async def test_calls_that_come_at_one_moment_are_counted_before_they_run() -> None:
+    @tool(effect=Effect.READ, secrets=())
+    async def work() -> str:
+        """Work."""
+        await asyncio.sleep(0.01)
+        return "done"
+
+    async with Client(McpFace(Toolbox([work]), max_calls=2, max_waiting=3).server) as client:
+        for _ in range(2):
+            calls = [client.call_tool("work", {}) for _ in range(20)]
+            results = await asyncio.gather(*calls, return_exceptions=True)
+            assert sum(isinstance(result, MCPError) for result in results) == 15
+        stopped = [asyncio.create_task(client.call_tool("work", {})) for _ in range(5)]
+        await asyncio.sleep(0)
+        for call in stopped:  # also those that never began give back their place
+            call.cancel()
+        await asyncio.gather(*stopped, return_exceptions=True)
+        await asyncio.sleep(0.1)
+        calls = [client.call_tool("work", {}) for _ in range(5)]
+        assert [text_of(result) for result in await asyncio.gather(*calls)] == ["done"] * 5
+
+
+async def test_only_so_many_calls_wait_for_an_answer_on_a_connection() -> None:
+    asked = 0
+
+    @tool(effect=Effect.WRITE, secrets=())
+    async def save() -> str:
+        """Save."""
+        return "saved"
+
+    async def never(ctx: Any, params: Any) -> types.ElicitResult:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    face = McpFace(Toolbox([save]), max_asking=2)
+    async with Client(face.server, mode="legacy", elicitation_callback=never) as client:
+        calls = [asyncio.create_task(client.call_tool("save", {})) for _ in range(6)]
+        done, waiting = await asyncio.wait(calls, timeout=0.5)
+        assert (asked, len(done), len(waiting)) == (2, 4, 2)
+        assert all("Nobody" in text_of(call.result()) or call.result().is_error for call in done)
+        for call in waiting:
+            call.cancel()
+
+
 @both_eras
 async def test_a_tool_may_ask_the_client_for_a_form_its_model_and_its_folders(era: str) -> None:
     @tool(effect=Effect.READ, secrets=())

@@ -192,6 +192,17 @@ async def test_tasks_are_their_owners_alone_and_bounded_in_time_and_number() -> 
         assert (await ask("tasks/get", taskId=made["taskId"]))["code"] == -32602
 
 
+async def test_calls_that_become_tasks_at_one_moment_are_no_more_than_there_may_be() -> None:
+    tools = Tools()
+    async with wire(McpFace(Toolbox(tools.all), task_after=0.05, max_tasks=2)) as ask:
+        calls = [asyncio.create_task(ask("tools/call", name="work", arguments={})) for _ in range(5)]
+        done, _ = await asyncio.wait(calls, timeout=0.5)
+        assert [call.result()["resultType"] for call in done] == ["task"] * 2
+        tools.go.set()
+        kinds = [(await call)["resultType"] for call in calls]
+        assert sorted(kinds) == ["complete"] * 3 + ["task"] * 2
+
+
 async def test_tasks_end_with_the_server() -> None:
     tools = Tools()
     async with wire(McpFace(Toolbox(tools.all), task_after=0.01)) as ask:

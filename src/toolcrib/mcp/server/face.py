@@ -130,7 +130,7 @@ class McpFace:
         self._show = show
         self._page_size = page_size
         self._list_ttl = round(list_ttl * 1000)
-        self._limits = (max_calls, max_waiting)
+        self._limits = (max_calls, max_waiting, max_asking)
         self._max_asking = max_asking
         self._answer_time = answer_time
         self._lasting_approvals = lasting_approvals
@@ -332,11 +332,11 @@ class McpFace:
     ) -> ServedCall:
         slots = self._slots
         assert slots is not None
+        run = await self._clients.run_of(ctx)
         if slots.full:
             raise MCPError(
                 types.INTERNAL_ERROR, "The server is busy: too many calls wait already. Try later."
             )
-        run = await self._clients.run_of(ctx)
         self._count += 1
         seconds = self._answer_time
         port = Rounds(seconds, given) if is_modern(ctx) else DirectPort(ctx.session, ctx.request_id, seconds)
@@ -364,8 +364,11 @@ class McpFace:
                 async with asyncio.timeout(patience):
                     questions = await call.outcome()
             except TimeoutError:
-                self._calls.pop(call.id, None)
-                return self._tasks.add(call, finish)
+                if self._tasks.full:  # others became tasks meanwhile: the client waits for this one
+                    questions = await call.outcome()
+                else:
+                    self._calls.pop(call.id, None)
+                    return self._tasks.add(call, finish)
             if questions:
                 return self._asks(call, questions)
             if call.lacking is not None and is_modern(

@@ -38,26 +38,38 @@ CURRENT: ContextVar[ServedCall | None] = ContextVar("toolcrib_mcp_served_call", 
 
 
 class Slots:
-    """How many calls of all clients run at one time, and how many may wait for that."""
+    """How many calls of all clients run at one time, and how many may wait for that or for an answer."""
 
-    def __init__(self, running: int, waiting: int) -> None:
+    def __init__(self, running: int, waiting: int, asking: int) -> None:
         self._free = asyncio.Semaphore(running)
-        self._queue = waiting
-        self._waiting = 0
+        self._most = running + waiting
+        self._inside = 0  # calls that run or wait
+        self._most_asking = asking
+        self.asking = 0  # calls that wait for an answer on their client's connection
 
     @property
     def full(self) -> bool:
         """Whether a further call would have to wait, and too many wait already."""
-        return self._free.locked() and self._waiting >= self._queue
+        return self._inside >= self._most
+
+    @property
+    def full_of_questions(self) -> bool:
+        """Whether no further call may wait for an answer on its client's connection."""
+        return self.asking >= self._most_asking
+
+    def enter(self) -> None:
+        """Wait for a slot from now on, also where `take` is awaited later."""
+        self._inside += 1
+
+    def leave(self) -> None:
+        """Give up waiting."""
+        self._inside -= 1
 
     async def take(self) -> None:
-        self._waiting += 1
-        try:
-            await self._free.acquire()
-        finally:
-            self._waiting -= 1
+        await self._free.acquire()
 
     def give_back(self) -> None:
+        self._inside -= 1
         self._free.release()
 
 
@@ -77,7 +89,8 @@ class ServedCall:
         )
         self.task: asyncio.Task[Any] | None = None
         self._slots = slots
-        self._holds = False  # whether it has a slot
+        self._queued = False  # whether it waits for a slot
+        self._holds = False  # whether it has one
         self._asking = 0  # questions that wait at this moment
         self._loop = asyncio.get_running_loop()
         self._news: deque[_Progress | _Log] = deque()
@@ -91,18 +104,28 @@ class ServedCall:
 
         async def run() -> Any:
             CURRENT.set(self)
-            await self._slots.take()
-            self._holds = True
+            await self._take_slot()
             try:
                 return await work()
             finally:
                 if self._holds:
                     self._slots.give_back()
 
+        self._enter()
         self.task = self._loop.create_task(run(), name=f"mcp call {self.key}")
         self.task.add_done_callback(self._has_ended)
 
+    def _enter(self) -> None:
+        self._slots.enter()
+        self._queued = True
+
+    async def _take_slot(self) -> None:
+        await self._slots.take()
+        self._queued, self._holds = False, True
+
     def _has_ended(self, task: asyncio.Task[Any]) -> None:
+        if self._queued:
+            self._slots.leave()
         if not task.cancelled():
             task.exception()  # so that it is not reported as never retrieved
         self._ended.set()
@@ -119,9 +142,13 @@ class ServedCall:
     async def ask(self, requests: Mapping[str, types.InputRequest], *, anew: bool = True) -> dict[str, Any]:
         """Put requests to the client; those that it cannot answer are not sent. A waiting call holds no slot."""
         possible = {name: one for name, one in requests.items() if self.abilities.answers(one)}
-        if not possible or self.done:
+        on_connection = not isinstance(
+            self.port, Rounds
+        )  # the others are counted where they leave their request
+        if not possible or self.done or (on_connection and self._slots.full_of_questions):
             return {}
         self._asking += 1
+        self._slots.asking += on_connection
         if self._holds:
             self._slots.give_back()
             self._holds = False
@@ -129,9 +156,10 @@ class ServedCall:
             answers = await self.port.ask(possible, anew=anew)
         finally:
             self._asking -= 1
+            self._slots.asking -= on_connection
         if not self._asking and not self._holds:
-            await self._slots.take()
-            self._holds = True
+            self._enter()
+            await self._take_slot()
         return answers
 
     async def outcome(self) -> dict[str, types.InputRequest]:

@@ -154,11 +154,16 @@ class Tasks:
             if support == "required":
                 raise extension_missing()
             return None
-        if len(self._tasks) >= self._most:
+        if self.full:
             if support == "required":
                 raise MCPError(types.INTERNAL_ERROR, "The server is busy: it has too many tasks. Try later.")
             return None
         return 0.0 if support is not None else self.after
+
+    @property
+    def full(self) -> bool:
+        """Whether there may be no further task."""
+        return len(self._tasks) >= self._most
 
     def add(self, call: ServedCall, finish: Callable[[ToolResult], dict[str, Any]]) -> dict[str, Any]:
         """Make a task of a running call; the result that tells the client."""

@@ -321,3 +321,26 @@ def test_a_character_set_that_is_a_path_is_looked_at_like_one() -> None:
     assert "outside" in judge("iconv -f /etc/passwd a.txt").reason
     assert "secrets" in judge("iconv -f ./.env a.txt").reason
     assert "secrets" in judge("iconv -f .ssh//config a.txt").reason
+
+
+# A runner starts the check of the project itself; whatever else it would start asks.
+RUN_BY_A_RUNNER = """uv run pytest -q|uv run --frozen --package app pytest|uv run mypy .|poetry run pytest -x|npx tsc --noEmit|npx --no-install jest --ci
+npx vitest run|pnpm exec eslint src|pnpm -r test|npm test --workspaces|.venv/bin/pytest|app/.venv/bin/python -m pytest -q|./node_modules/.bin/eslint src
+./gradlew test|./gradlew :app:check --offline|./mvnw -q test|CI=1 uv run pytest|time uv run pytest -q|cd app && npx jest | tail -5|timeout 60 ./gradlew test"""
+NO_CHECK = """uv run python x.py|uv run --with x pytest|uv run ls|uv run|uv sync|npx tsc|npx -y jest|npx x|npx|npx --package x jest|poetry run rm a|poetry run bash
+pnpm exec sh -c x|.venv/bin/python x.py|../.venv/bin/pytest|/tmp/.venv/bin/pytest|x/../.venv/bin/pytest|.venv/bin/../../x/pytest|./gradlew publish|./gradlew
+./gradlew -Dx=y test|./gradlew -p ../x test|./mvnw deploy|./mvnw -Dexec.args=x test|uv run $x|npx $(cat a)|.venv/bin/sh|node_modules/.bin/x|hatch run deploy
+uv run --project .. pytest|npx jest --config /tmp/x.js|uv run pytest ../other|vitest|npx vitest"""
+
+
+@each(
+    "command", [one.strip() for one in RUN_BY_A_RUNNER.replace(" | ", " \0 ").replace("\n", "|").split("|")]
+)
+def test_a_runner_of_a_check_is_that_check(command: str) -> None:
+    found = judge(command.replace("\0", "|"))
+    assert (found.verdict, found.effect) == ("plain", "exec"), found.reason
+
+
+@each("command", [one.strip() for one in NO_CHECK.replace("\n", "|").split("|")])
+def test_a_runner_of_anything_else_asks(command: str) -> None:
+    assert judge(command).verdict == "ask"

@@ -15,6 +15,7 @@ from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Word
+from toolcrib.command.programs.develop import own_check
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
@@ -60,6 +61,8 @@ class Recognised:
 def recognise(words: list[Word], command: Command | None, previous: Command | None) -> Recognised:
     """The row and paths of a command, or of one behind a wrapper. Raises NotProved if it is not understood."""
     argv = [word.literal for word in words]
+    if (check := own_check(argv)) is not None:
+        return _own_check(words, *check)
     argv[0] = program_name(argv[0] or "")
     if argv[0] == "find":
         return _find(words[1:])
@@ -78,6 +81,14 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
     name, usage, at = find_synopsis(argv)
     found, usage = _read_by(name, usage, words[at:])
     return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
+
+
+def _own_check(words: Sequence[Word], name: str, at: int) -> Recognised:
+    """A check that a runner starts, or that lies among the project's own packages: `uv run pytest`."""
+    known = recognise([Word((name,)), *words[at:]], None, None)
+    if known.usage.effect != "exec" or not known.usage.runs_unasked:
+        raise NotProved(f"{words[0].literal}: runs a program of the project that is no check")
+    return known
 
 
 def _tells(argv: Sequence[str | None]) -> bool:

@@ -6,11 +6,36 @@ effect is `exec`, so that a policy may ask all the same.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.languages import no_argument_file
 from toolcrib.command.programs.options import Arguments, Synopsis
 
 _GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage"}
+# Scripts of package.json that check.
+_SCRIPTS = (
+    "test", "lint", "typecheck", "type-check", "check", "coverage", "tsc", "test:unit", "test:ci",
+    "test:coverage", "lint:check", "format:check", "check-types", "check:types",
+)  # fmt: skip
+# Tasks of gradle, in any project (`:app:test`).
+_TASKS = re.compile(
+    r"(?::?[\w-]+:|:)*(?:\w*[tT]est\w*|check|build|assemble\w*|compile\w*|\w*[cC]lasses|jar|lint\w*|detekt|\w+Check|tasks"
+    r"|projects|properties|dependencies|help)"
+)
+_PHASES = {"validate", "compile", "test-compile", "test", "package", "verify"}
+# What stands before a check that these run from the project's own packages.
+RUNNERS = {
+    "uv": r" run((?: (?:--frozen|--locked|--offline|--no-sync|--quiet|-q|--all-extras|--all-packages|--(?:package|extra|group)[= ][\w-]+))*)",
+    "npx": r"((?: (?:--no|--no-install|--offline|--quiet|-q))*)",
+    "pnpm": " exec", "yarn": " exec", "poetry": " run", "pdm": " run", "pipenv": " run", "hatch": " run", "rye": " run", "bundle": " exec",
+}  # fmt: skip
+MAX_BEFORE = 8
+# Where a project has programs of its own.
+PROJECT_PROGRAMS = re.compile(
+    r"(?:\./)?(?:(?:[\w-]+/)*(?:\.?venv|env)/bin|(?:[\w@-]+/)*node_modules/\.bin|vendor/bin)/([\w.-]+)|\./(gradlew|mvnw)"
+)
 
 
 def _goals(found: Arguments) -> None:
@@ -18,6 +43,16 @@ def _goals(found: Arguments) -> None:
     goals = set(found.of("data"))
     if goals - _GOALS or not (goals or found.options & {"--version", "-v"}):
         raise NotProved("make: a goal or variable that is not on its list")
+
+
+def _tasks(found: Arguments) -> None:
+    if not found.of("data") or not all(map(_TASKS.fullmatch, found.of("data"))):
+        raise NotProved("gradlew: a task that is not on its list")
+
+
+def _phases(found: Arguments) -> None:
+    if not found.of("data") or not set(found.of("data")) <= _PHASES:
+        raise NotProved("mvnw: a phase that is not on its list")
 
 
 def _version(found: Arguments) -> None:
@@ -65,7 +100,26 @@ _LINT = Synopsis(
     plain=True,
     check=no_argument_file,
 )
-_SCRIPT = Synopsis("--silent -s", "", "exec", plain=True)
+_SCRIPT = Synopsis("--silent -s --workspaces --if-present", "", "exec", plain=True)
+_CHECKS = {
+    "vitest run": "--reporter= --coverage -t= --testNamePattern= --no-color --silent --passWithNoTests --bail= --run",
+    "jest": "--ci --coverage -t= --testNamePattern= --testPathPattern= --testPathPatterns= --verbose --silent --runInBand -i --bail? -b"
+    " --passWithNoTests --maxWorkers= -w= --no-color --colors --findRelatedTests --onlyFailures -o --changedSince= --json --listTests"
+    " --no-cache --detectOpenHandles --forceExit --selectProjects=",
+    "mocha": "-R= -t= -g= -b --reporter= --timeout= --grep= --recursive --exit --bail --parallel",
+    "pyright": "--stats --verbose --warnings --level= --pythonversion= --outputjson",
+    "rspec": "-f= -e= -t= --format= --example= --tag= --no-color --fail-fast --order= --seed=",
+    "rubocop": "--format= -f= --only= --parallel -P --no-color --display-cop-names -D --lint -l",
+    "phpunit": "--filter= --testsuite= --group= --no-coverage --stop-on-failure --testdox --colors?",
+    "mix test": "--failed --only= --exclude= --seed= --trace --stale --max-failures= --cover",
+    "mix format --check-formatted": "",
+    "dotnet test": "--no-restore --no-build --nologo -c= --configuration= --filter= -v= --verbosity= --logger= -l=",
+    "swift test": "--filter= --parallel -v --verbose --skip-build",
+    "deno test": "--fail-fast --filter= --no-check -q --quiet", "deno lint": "-q --quiet --json", "deno check": "-q --quiet",
+    "golangci-lint run": "-v --verbose --timeout= --new --fast --disable-all --enable= -E= -D=", "staticcheck": "-f= -checks=",
+    "flutter test": "--no-pub --coverage --name= --plain-name=", "flutter analyze": "--no-pub", "dart test": "-n= --name= -r= --reporter=",
+    "dart analyze": "--fatal-infos --fatal-warnings", "vue-tsc --noEmit": "", "svelte-check": "--no-tsconfig --threshold= --output=",
+}  # fmt: skip
 _CARGO = (
     "-q -v -p= -F= -j= --quiet --verbose --release --all --workspace --lib --bins --bin= --tests --test= --examples"
     " --example= --benches --bench= --all-targets --features= --all-features --no-default-features --package="
@@ -78,14 +132,22 @@ _DOCKER = "-a -q -l -n= -s --all --quiet --latest --no-trunc --size --filter= --
 SYNOPSES: dict[str, Synopsis] = {
     "pytest": _PYTEST,
     "py.test": _PYTEST,
+    **{check: Synopsis(options, "read*", "exec", plain=True, check=no_argument_file) for check, options in _CHECKS.items()},
+    "vitest": Synopsis("--run --reporter= --coverage --silent", "read*", "exec", plain=True, needs="--run"),
+    "gradlew": Synopsis("-q -i -s -S -x= --offline --quiet --info --stacktrace --no-daemon --daemon --parallel --continue --console="
+                       " --warning-mode= --rerun-tasks --build-cache --no-build-cache --exclude-task= --tests= --no-parallel",
+                       "data*", "exec", plain=True, check=_tasks),
+    "mvnw": Synopsis("-q -o -B -e -pl= -am! -ntp! -fae! -fn! -ff! -T= -DskipTests! -DskipITs! -Dtest= -Dit.test= --quiet --offline"
+                    " --batch-mode --no-transfer-progress --fail-at-end --projects= --also-make", "data*", "exec", plain=True,
+                    check=_phases),
     "tox": Synopsis("-q -v -e= --recreate", "", "exec"),
     "make": Synopsis("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
                  " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
     "just": Synopsis("--list -l --summary --version", "", "exec"),
     **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
     "npm t": _SCRIPT,
-    **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn")
-       for script in ("test", "lint", "typecheck", "check")},
+    **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun") for script in _SCRIPTS},
+    **{f"{name} {script}": _SCRIPT for name in ("pnpm", "yarn") for script in _SCRIPTS if script not in ("test", "check")},
     "npm": Synopsis("-v --version", ""),
     "npm ls": Synopsis("-a -g -l -p --link --package-lock-only --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
     "npm list": Synopsis("-a -g -l -p --link --package-lock-only --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
@@ -190,4 +252,31 @@ SYNOPSES: dict[str, Synopsis] = {
     "systemctl status": Synopsis("--no-pager -l -n=", "data*", plain=False),
     "journalctl": Synopsis("-n= -u= --no-pager --since= --until= -p=", "", plain=False),
 }  # fmt: skip
-GLOBALS = {"npm": ("--silent",), "cargo": ("-q", "--quiet"), "pip": ("--disable-pip-version-check",)}
+GLOBALS = {
+    "npm": ("--silent",),
+    "pnpm": ("-r", "--recursive", "-s", "--silent"),
+    "yarn": ("-s", "--silent"),
+    "cargo": ("-q", "--quiet"),
+    "pip": ("--disable-pip-version-check",),
+}
+
+
+def own_check(argv: Sequence[str | None]) -> tuple[str, int] | None:
+    """The program that a runner starts, or that lies among the project's own, and where its arguments begin.
+
+    >>> own_check(["uv", "run", "--frozen", "pytest", "-q"]), own_check(["./gradlew", "test"]), own_check(["uv", "sync"])
+    (('pytest', 4), ('gradlew', 1), None)
+    """
+    first = argv[0] or ""
+    if (own := PROJECT_PROGRAMS.fullmatch(first)) is not None:
+        return own[1] or own[2], 1
+    before = RUNNERS.get(first)
+    if before is None:
+        return None
+    for at in range(1, min(len(argv), MAX_BEFORE)):
+        name = argv[at]
+        if name is None:
+            return None
+        if not name.startswith("-") and re.fullmatch(before, "".join(f" {word}" for word in argv[1:at])):
+            return name, at + 1
+    return None

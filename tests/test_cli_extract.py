@@ -99,6 +99,7 @@ def test_it_goes_on_where_it_was_broken_off(folder: Path) -> None:
         (("-s", "a.txt", "a.txt"), "this is no JSON"),
         (("-s", "shapes:Invoic", "a.txt"), "did you mean Invoice?"),
         (("-s", "shapes", "a.txt"), "cannot be the output"),
+        (("-s", "nothing", "a.txt"), "there is no such file; a Python type is written as MODULE:TYPE"),
         (("-s", "invoice.json"), "there is nothing to read"),
         (("-s", "invoice.json", "a.txt", "-m", "nonsense:x"), "model"),
         (("a.txt",), "--schema"),

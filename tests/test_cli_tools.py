@@ -108,6 +108,14 @@ def test_a_repairable_call_runs_and_says_what_was_repaired(folder: Path) -> None
     assert 'repaired: days: read text as a number: "3" → 3' in done.stderr
 
 
+@pytest.mark.parametrize("written", ["Oslo", "city=Oslo", "[1]"])
+def test_arguments_that_are_neither_json_nor_options_are_answered_in_words_for_the_person(
+    folder: Path, written: str
+) -> None:
+    done = toolcrib(folder, "tools", "call", "--from", "weather", "forecast", written)
+    assert done.returncode == 2 and "options such as --name VALUE" in done.stderr
+
+
 HOPELESS = [
     (["--city", "Oslo", "--days", "many"], ["days", "expected integer", '"many"']),
     (["--days", "3"], ["city", "expected string"]),

@@ -145,7 +145,8 @@ def test_a_projects_servers_count_only_while_their_file_is_trusted(place: Place)
     file = place.project / ".mcp.json"
     file.write_text(json.dumps({"mcpServers": {"evil": {"command": "touch", "args": ["started"]}}}))
     assert "nobody trusted it" in place.run("mcp", "list").stdout
-    assert place.run("mcp", "test").stdout == "no MCP servers are configured\n"
+    assert "no MCP servers are configured; to add one" in place.run("mcp", "test").stdout
+    assert "no MCP servers are configured; to add one" in place.run("mcp", "tools").stdout
     assert "/.mcp.json is not used: nobody trusted it" in place.run("tools", "list").stderr
 
     trusted = place.run("trust", "--yes")

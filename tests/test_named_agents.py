@@ -184,3 +184,17 @@ def test_mistakes_are_named_with_their_line(text: str, line: int, words: str) ->
     with pytest.raises(SettingsError) as caught:
         read_settings(text)
     assert str(caught.value).startswith(f"toolcrib.toml, line {line}: {words}")
+
+
+def test_the_terminal_says_whose_call_it_is(home: Home) -> None:
+    home.users.write_text(OWN_MODEL)
+    shown = home.run(*RUN).stdout
+    assert "SUCCESS reviewer › read_file" in shown and "SUCCESS new_task" in shown
+
+
+def test_a_refused_call_shows_lists_and_objects_as_json(home: Home) -> None:
+    home.project.joinpath("answers.yaml").write_text(
+        "- calls: [{name: read_file, arguments: {path: [a, b], limit: {least: 1, of: [2, {x: [y]}]}}}]\n- Done.\n"
+    )
+    shown = home.run(*RUN).stdout
+    assert 'path=["a", "b"]  limit={"least": 1, "of": [2, {"x": ["y"]}]}' in shown

@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
+from toolcrib import Answer, Question, Toolbox, Verdict
 from toolcrib.content import Image
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.result import ToolResult
+from toolcrib.rules import Rule, RulePolicy
+from toolcrib.toolbox.policy import Verb
 from toolcrib.tools import (
     ApplyPatch,
     ApplyPatchParams,
@@ -28,6 +31,7 @@ from toolcrib.tools import (
     WriteFile,
     WriteFileParams,
     textfile,
+    workspace_tools,
 )
 from toolcrib.tools.diffs import unified_diff
 from toolcrib.tools.line_address import address_of
@@ -501,3 +505,43 @@ def test_a_short_western_text_is_not_read_as_greek_or_russian(text: str) -> None
 @each("text, name", [("Привет, мир", "windows-1251"), ("Καλημέρα κόσμε", "windows-1253"), ("# Это для Python", "windows-1251")])  # fmt: skip
 def test_a_short_text_of_another_script_is_read_as_such(text: str, name: str) -> None:
     assert textfile.detect(text.encode(name)) == textfile.Encoding(name, guessed=True)
+
+
+@each(
+    "name",
+    [
+        "write_file",
+        "edit_file",
+        "multi_edit",
+        "apply_patch",
+        "delete_file",
+        "move_file",
+        "read_file",
+        "list_dir",
+        "glob",
+        "grep",
+    ],
+)
+@each("path", ["/etc/x", "../x", "~/x", " "])
+def test_nobody_is_asked_about_a_path_outside(tmp_path: Path, name: str, path: str) -> None:
+    """What cannot succeed, whatever a person says, is refused before anybody is asked."""
+    arguments: dict[str, dict[str, Any]] = {
+        "write_file": {"path": path, "content": "x"},
+        "edit_file": {"path": path, "old_string": "a", "new_string": "b"},
+        "multi_edit": {"edits": [{"path": path, "old_string": "a", "new_string": "b"}]},
+        "apply_patch": {"patch": f"*** Begin Patch\n*** Delete File: {path}\n*** End Patch\n"},
+        "move_file": {"path": "a.txt", "to": path},
+        "glob": {"pattern": "*", "path": path},
+        "grep": {"pattern": "x", "path": path},
+    }
+    questions: list[Question] = []
+
+    def approver(question: Question) -> Answer:
+        questions.append(question)
+        return Answer(Verdict.YES)
+
+    tools = workspace_tools(Workspace(tmp_path), patches=name == "apply_patch")
+    box = Toolbox(tools, policy=RulePolicy("full", [Rule(verb=Verb.ASK, tools=("*",))]), approver=approver)
+    result = box.call_sync(name, arguments.get(name, {"path": path}))
+    assert result.is_error and not questions, result.text
+    assert "outside the workspace" in result.text or "path is empty" in result.text or "patch" in result.text

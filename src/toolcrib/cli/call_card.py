@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -35,7 +36,8 @@ ONE_ROW: dict[str, Any] = {
     "no_wrap": True,
     "overflow": "ellipsis",
 }  # for a terminal; a pipe gets the whole line
-MAX_GROWING = 4_000  # characters kept of an argument that is streaming in
+MAX_GROWING = 4_000  # characters kept of a text that is streaming in
+MAX_PIECES = 2_000  # pieces of arguments that are kept of a call
 
 
 @dataclass(slots=True)
@@ -43,21 +45,26 @@ class Card:
     """A call: its status, its arguments as they stream in, and its result."""
 
     status: ToolStatus
+    within: str = ""  # the agent or tool whose call this is, if the model of the run did not make it itself
     growing: dict[str, Any] = field(default_factory=dict)
     finished: CallFinished | None = None
     since: float = field(default_factory=time.monotonic)
+    _pieces: int = 0
 
     def grow(self, event: ArgumentsDelta) -> None:
         """Take in a piece of the arguments."""
-        if not event.path:
+        if not event.path or self._pieces >= MAX_PIECES:
             return
-        name = str(event.path[0])
-        if len(event.path) > 1:
-            self.growing[name] = "…"
-        elif isinstance(event.delta, str) and not event.finished:
-            self.growing[name] = (str(self.growing.get(name, "")) + event.delta)[:MAX_GROWING]
-        else:
-            self.growing[name] = event.delta
+        self._pieces += 1
+        place: Any = self.growing
+        for step, following in pairwise(event.path):
+            place = _put(place, step, [] if isinstance(following, int) else {}, keep=True)
+        last = event.path[-1]
+        before = _at(place, last)
+        if isinstance(event.delta, str) and not event.finished and isinstance(before, str):
+            _put(place, last, (before + event.delta)[:MAX_GROWING])
+        elif before is None or not isinstance(event.delta, str):
+            _put(place, last, event.delta)
 
     @property
     def exit_code(self) -> int:
@@ -111,6 +118,8 @@ class Card:
         if self.exit_code and state is CallState.SUCCESS:  # the tool succeeded, its command did not
             word, style = f"exit code {self.exit_code}", "yellow"
         line = Text(word, f"bold {style}", **ONE_ROW)
+        if self.within:
+            line.append(f" {on_one_line(self.within, TITLE)} ›", "cyan")
         tool = on_one_line(self.status.tool)
         line.append(f" {tool}", "bold")
         line.append(with_title("", tool, on_one_line(self.status.title, TITLE)))
@@ -119,6 +128,27 @@ class Card:
         if arguments:
             line.append(f"  {arguments_on_one_line(arguments, ARGUMENT)}")
         return line
+
+
+def _at(place: Any, step: str | int) -> Any:
+    """What stands at a step of a path; None where nothing does."""
+    if isinstance(place, dict):
+        return place.get(step)
+    return place[step] if isinstance(place, list) and isinstance(step, int) and step < len(place) else None
+
+
+def _put(place: Any, step: str | int, value: Any, *, keep: bool = False) -> Any:
+    """Put a value into an object or list, or keep the object or list that is there; gives what stands there now."""
+    there = _at(place, step)
+    if keep and isinstance(there, dict | list):
+        return there
+    if isinstance(place, dict):
+        place[step] = value
+    elif there is None:
+        place.append(value)
+    elif isinstance(step, int):
+        place[step] = value
+    return value
 
 
 def _reported(result: Any, name: str) -> str:

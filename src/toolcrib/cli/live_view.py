@@ -67,6 +67,7 @@ class LiveView:
         self.cards: dict[CallKey, Card] = {}
         self.exited = 0  # calls that succeeded, but whose command had another exit code than 0
         self.calls = self.failed = self.repaired = self.refused = 0
+        self._callers: dict[str, str] = {}  # by the key of a call: the agent, or else the tool, that it asks
         self._live: Live | None = None
         self._asked_at: tuple[str, float] | None = None  # the model that is waited for, and since when
         self._words = WrappedText(console)
@@ -175,6 +176,8 @@ class LiveView:
         if event.state is CallState.DOING and card.status.state is CallState.WAIT:
             card.since = time.monotonic()  # the tool's time begins after the person's answer
         card.status.apply(event)
+        agent = card.status.params.get("agent")
+        self._callers[str(event.key)] = agent if isinstance(agent, str) and agent else event.tool
         self.resume()
 
     def _finished(self, event: CallFinished) -> None:
@@ -198,8 +201,17 @@ class LiveView:
     def _card(self, event: CallEvent) -> Card:
         card = self.cards.get(event.key)
         if card is None:
-            card = self.cards[event.key] = Card(ToolStatus(event.key, event.tool))
+            within = self._caller_of(event.key.run)
+            card = self.cards[event.key] = Card(ToolStatus(event.key, event.tool), within)
         return card
+
+    def _caller_of(self, run: str) -> str:
+        """The agent or tool whose calls a run within a call holds; "" for a run of its own."""
+        while (
+            run and run not in self._callers
+        ):  # its name is the key of the call, followed by places within it
+            run = run.rpartition("/")[0]
+        return self._callers.get(run, "")
 
     def _asked(self, event: QuestionAsked) -> None:
         self.pause()

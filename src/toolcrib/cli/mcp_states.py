@@ -15,6 +15,7 @@ from toolcrib.mcp.client.status import ServerStatus
 from toolcrib.mcp.config import McpServer
 from toolcrib.visible import counted
 
+NO_SERVERS = "no MCP servers are configured; to add one: toolcrib mcp add NAME -- COMMAND, or toolcrib mcp add NAME URL"
 NOT_LISTED = "not started yet; to start it and list its tools: toolcrib mcp test"
 
 

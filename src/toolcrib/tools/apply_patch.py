@@ -19,6 +19,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Write, permit_all, version_of
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES
 from toolcrib.tools.line_address import region_addresses
@@ -128,11 +129,10 @@ class ApplyPatch(
             read_patch(params.patch)
         except ToolError as refused:
             return refused.message
-        return None
+        return problem_of_paths(self.backend, *_paths(params))
 
     def resources(self, params: ApplyPatchParams) -> list[str]:
-        paths = [path for patch in _files(params) for path in (patch.path, patch.to) if path]
-        return [self.backend.resource(path) for path in dict.fromkeys(paths)]
+        return [self.backend.resource(path) for path in dict.fromkeys(_paths(params))]
 
     def preview(self, params: ApplyPatchParams) -> Preview:
         """The diffs of all files, for the person who is asked."""
@@ -247,6 +247,10 @@ def _files(params: ApplyPatchParams) -> list[FilePatch]:
         return read_patch(params.patch)
     except ToolError:  # `precheck` says so
         return []
+
+
+def _paths(params: ApplyPatchParams) -> list[str]:
+    return [path for patch in _files(params) for path in (patch.path, patch.to) if path]
 
 
 def _region(source: Source, matches: list[Match], after: str) -> tuple[int, int]:

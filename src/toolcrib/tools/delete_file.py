@@ -11,7 +11,7 @@ from toolcrib.effect import Effect
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
-from toolcrib.tools.backends.refusals import refuse_folder
+from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
 from toolcrib.visible import counted
 
@@ -54,6 +54,9 @@ class DeleteFile(
 
     def doubt(self, params: DeleteFileParams) -> Doubt | None:
         return self.backend.doubt(self.accesses(params))
+
+    def precheck(self, params: DeleteFileParams) -> str | None:
+        return problem_of_paths(self.backend, params.path)
 
     def resources(self, params: DeleteFileParams) -> list[str]:
         return [self.backend.resource(params.path)]

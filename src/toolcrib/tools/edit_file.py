@@ -17,6 +17,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Write, version_of
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
 
@@ -82,7 +83,7 @@ class EditFile(
         return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: EditFileParams) -> str | None:
-        return check_edit(params.as_edit())
+        return check_edit(params.as_edit()) or problem_of_paths(self.backend, params.path)
 
     def resources(self, params: EditFileParams) -> list[str]:
         return [self.backend.resource(params.path)]

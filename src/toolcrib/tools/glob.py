@@ -14,6 +14,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.file_walk import FileWalk, withheld_note
 from toolcrib.tools.workspace_paths import printable_path
 from toolcrib.visible import counted
@@ -72,8 +73,8 @@ class GlobFiles(
         try:
             GlobPattern(params.pattern)
         except GlobError as refused:
-            return f"pattern {params.pattern!r}: {refused}."
-        return None
+            return f'pattern "{params.pattern[:200]}": {refused}.'
+        return problem_of_paths(self.backend, self._in_workspace(params).path)
 
     def execute(self, params: GlobParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):

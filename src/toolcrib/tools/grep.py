@@ -10,6 +10,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.file_types import FILE_TYPES, patterns_of_type
 from toolcrib.tools.grep_params import GrepParams
 from toolcrib.tools.grep_results import GrepResults
@@ -72,10 +73,11 @@ class Grep(
         try:
             GlobPattern(params.include or "*")
         except GlobError as refused:
-            return f"include {params.include!r}: {refused}."
+            shown = (params.include or "")[:200]
+            return f'include "{shown}": {refused}.'
         if params.type and patterns_of_type(params.type) is None:
-            return f"type {params.type!r} is not known. Known are {', '.join(FILE_TYPES)}; else use include."
-        return None
+            return f'type "{params.type}" is not known. Known are {", ".join(FILE_TYPES)}; else use include.'
+        return problem_of_paths(self.backend, params.path)
 
     def execute(self, params: GrepParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
@@ -91,6 +93,6 @@ class Grep(
 
 def _not_valid(pattern: str, why: str) -> str:
     return (
-        f"pattern {pattern!r} is not a valid regular expression: {why}. To look for these very characters "
+        f'pattern "{pattern}" is not a valid regular expression: {why}. To look for these very characters '
         f"write {re.escape(pattern)}"
     )

@@ -12,6 +12,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.ignore_rules import SKIPPED
 from toolcrib.tool import Tool
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.file_walk import withheld_note
 from toolcrib.tools.workspace_paths import joined, printable_path
 from toolcrib.visible import counted
@@ -58,6 +59,9 @@ class ListDir(
     def accesses(self, params: ListDirParams) -> tuple[Access, ...]:
         below = "" if params.depth > 1 else "./*"
         return self.backend.accesses_to(Reach.READ, params.path, subtree=True, pattern=below)
+
+    def precheck(self, params: ListDirParams) -> str | None:
+        return problem_of_paths(self.backend, params.path)
 
     def execute(self, params: ListDirParams, ctx: Context[Any]) -> str:
         shown = self.backend.place(params.path).shown

@@ -11,7 +11,7 @@ from toolcrib.effect import Effect
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Move
-from toolcrib.tools.backends.refusals import refuse_folder
+from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class MoveFile(
             return f"{params.to} names a folder. Give the file's new name too; folders are created as needed."
         if params.to == params.path:
             return "path and to are the same, so there is nothing to move."
-        return None
+        return problem_of_paths(self.backend, params.path, params.to)
 
     def resources(self, params: MoveFileParams) -> list[str]:
         return [self.backend.resource(params.path), self.backend.resource(params.to)]

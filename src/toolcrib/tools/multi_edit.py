@@ -13,6 +13,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES, broken_words, refuse_broken
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
@@ -86,7 +87,7 @@ class MultiEdit(
         for number, edit in enumerate(params.edits, 1):
             if problem := check_edit(edit.as_edit()):
                 return f"Edit {number} of {len(params.edits)}: {problem}"
-        return None
+        return problem_of_paths(self.backend, *_paths(params))
 
     def resources(self, params: MultiEditParams) -> list[str]:
         return [self.backend.resource(path) for path in _paths(params)]

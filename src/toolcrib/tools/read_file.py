@@ -21,6 +21,7 @@ from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
 from toolcrib.tools.line_address import address_of
 from toolcrib.tools.textfile import SNIFFED, UNKNOWN, Encoding, describe, detect, image_type
@@ -85,6 +86,9 @@ class ReadFile(
 
     def accesses(self, params: ReadFileParams) -> tuple[Access, ...]:
         return self.backend.accesses_to(Reach.READ, params.path, contents=True)
+
+    def precheck(self, params: ReadFileParams) -> str | None:
+        return problem_of_paths(self.backend, params.path)
 
     def resources(self, params: ReadFileParams) -> list[str]:
         return [self.backend.resource(params.path)]

@@ -12,6 +12,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
+from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.textfile import decode, detect
 from toolcrib.visible import counted
@@ -67,7 +68,7 @@ class WriteFile(
             return f"content is {size:,} bytes long; at most {MAX_BYTES:,} can be written at once."
         if params.path.endswith("/"):
             return f"{params.path} names a folder. Give the file's name too; folders are created as needed."
-        return None
+        return problem_of_paths(self.backend, params.path)
 
     def resources(self, params: WriteFileParams) -> list[str]:
         return [self.backend.resource(params.path)]

@@ -154,6 +154,10 @@ def _schema(reference: str) -> Any:
     try:
         return load_object(reference, example="invoice.json, or models:Invoice")
     except PluginError as problem:
+        if ":" not in reference:
+            raise Problem(
+                f"--schema {reference}: there is no such file; a Python type is written as MODULE:TYPE"
+            ) from problem
         raise Problem(f"--schema {problem}") from problem
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolcrib.cli.console import DONE, out, say
 from toolcrib.cli.mcp_servers import configured_servers
-from toolcrib.cli.mcp_states import known_servers
+from toolcrib.cli.mcp_states import NO_SERVERS, known_servers
 from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
 from toolcrib.visible import on_one_line
 
@@ -26,7 +26,5 @@ def command(workspace: WorkspaceFolder = Path(), mcp: McpFiles = None, json: AsJ
         out(on_one_line(f"  {row.words}"))
         out(on_one_line(f"  from {row.server.source}"))
     if not rows:
-        out(
-            "no MCP servers are configured; to add one: toolcrib mcp add NAME -- COMMAND, or toolcrib mcp add NAME URL"
-        )
+        out(NO_SERVERS)
     return DONE

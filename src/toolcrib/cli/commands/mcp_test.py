@@ -13,6 +13,7 @@ import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, out, quiet_logging, say, stdout_reserved
 from toolcrib.cli.mcp_servers import configured_servers, make_toolset
+from toolcrib.cli.mcp_states import NO_SERVERS
 from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
 from toolcrib.mcp.config import McpServer
 from toolcrib.visible import counted, on_one_line
@@ -41,7 +42,7 @@ def command(
             for line in _lines(row):
                 out(on_one_line(line))
         if not rows:
-            out("no MCP servers are configured")
+            out(NO_SERVERS)
     return NOT_DONE if any(row["problem"] for row in rows) else DONE
 
 

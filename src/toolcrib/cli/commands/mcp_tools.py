@@ -10,7 +10,7 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, out, quiet_logging, say
 from toolcrib.cli.mcp_servers import configured_servers, make_toolset
-from toolcrib.cli.mcp_states import NOT_LISTED
+from toolcrib.cli.mcp_states import NO_SERVERS, NOT_LISTED
 from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
 from toolcrib.mcp.client.toolset import McpToolset
 from toolcrib.visible import on_one_line
@@ -40,6 +40,8 @@ def command(
                     f"  ! {row['doubt']}; to read and approve it: toolcrib mcp approve {row['server']}"
                 )
             )
+    if not chosen and not json:
+        out(NO_SERVERS)
     if name and unknown:
         raise Problem(f"{name}: {NOT_LISTED} {name}", code=1)
     for server in unknown:

@@ -21,7 +21,10 @@ from toolcrib.rules import MissingTool
 from toolcrib.rules.examples import call_from
 from toolcrib.visible import on_one_line
 
-Call = Annotated[str, typer.Argument(metavar="CALL", help='Such as: shell {"command": "ls"}')]
+Call = Annotated[
+    list[str],
+    typer.Argument(metavar="CALL", help='A tool and its arguments, such as: shell {"command": "ls"}'),
+]
 Tainted = Annotated[
     bool, typer.Option("--tainted", help="As in a run that has already read something from outside.")
 ]
@@ -39,6 +42,7 @@ def command(
     said: Said = None,
 ) -> int:
     """Nothing is run."""
+    written = " ".join(call)
     assembly = load_assembly(
         tools.references, tools.workspace, sandbox.chosen(tools.workspace), mcp=ServersWanted(tools.mcp_files)
     )
@@ -48,7 +52,7 @@ def command(
         prediction = asyncio.run(
             predict(
                 box,
-                call_from(call),
+                call_from(written),
                 settings.policy,
                 tainted=tainted,
                 user_texts=said or (),
@@ -56,7 +60,7 @@ def command(
             )
         )
     except MissingTool as problem:
-        reason = why_not_there(call.split()[0])
+        reason = why_not_there(written.split()[0])
         raise Problem(f"{problem}{f'; {reason}' if reason else ''}") from problem
     except ToolcribError as problem:
         raise Problem(str(problem)) from problem

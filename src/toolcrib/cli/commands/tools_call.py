@@ -233,6 +233,11 @@ def _arguments(tokens: list[str], schema: dict[str, Any]) -> str | dict[str, Any
         raise Problem(
             f"expected one JSON object, or options such as --name VALUE; got {tokens[0]!r} and then {tokens[1]!r}"
         )
+    if tokens[0] != "-" and "{" not in tokens[0]:
+        raise Problem(
+            f"expected one JSON object, or options such as --name VALUE; got {tokens[0]!r}. "
+            "NAME --help shows the options of a tool"
+        )
     return sys.stdin.read() if tokens[0] == "-" else tokens[0]
 
 

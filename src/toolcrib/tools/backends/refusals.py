@@ -33,6 +33,19 @@ def outside(path: str) -> ToolError:
     )
 
 
+def problem_of_paths(backend: Backend, *paths: str) -> str | None:
+    """Why none of a tool's calls can use one of the paths, whatever a person allows; None if nothing is wrong.
+
+    For prechecks, so that nobody is asked about a call that cannot be made. No file is looked at.
+    """
+    try:
+        for path in paths:
+            backend.place(path)
+    except ToolError as refused:
+        return refused.message
+    return None
+
+
 def near_names(name: str, names: Iterable[str]) -> list[str]:
     """The names that are most like a name that does not exist."""
     known = {name.casefold(): name for name in sorted(names)[:NEAR_NAMES_OF]}

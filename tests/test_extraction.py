@@ -4,6 +4,7 @@ import asyncio
 import enum
 import json
 import math
+from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from tests.cases import each
 from toolcrib import Image, Message
 from toolcrib.agent import NotFinished, OutputType, Reason
 from toolcrib.codecs import OpenAIChatCodec
@@ -340,6 +342,33 @@ def test_a_quote_has_to_stand_in_the_source(quote: str, found: bool) -> None:
         assert told.splitlines()[1].startswith("- proof: expected words copied from the source")
     begin, end = outcome.output.proof.find_in(SOURCE) or (0, 0)
     assert SOURCE[begin:end].split()[0] == outcome.output.proof.split()[0]
+
+
+class Remark(BaseModel):
+    words: Quote
+    reply: "Remark | None" = None
+
+
+def nested_remark(words: str, depth: int) -> str:
+    return '{"words": "the", "reply": ' * depth + json.dumps({"words": words}) + "}" * depth
+
+
+INVENTED: dict[str, tuple[Any, str]] = {
+    "nothing but space": (Remark, '{"words": " \\n"}'),
+    "nothing but a soft hyphen": (Remark, '{"words": "\\u00ad"}'),
+    "a name in an object": (dict[Quote, int], '{"invented": 1}'),
+    "a name within": (list[dict[str, dict[Quote, int]]], '[{"x": {"invented": 1}}]'),
+    "deep within": (Remark, nested_remark("invented", 150)),
+    "a queue": (dict[str, deque[Quote]], '{"a": ["invented"]}'),
+}
+
+
+@each("output, answer", list(INVENTED.values()), ids=list(INVENTED))
+def test_no_quote_is_too_small_or_too_deep_to_be_checked(output: Any, answer: str) -> None:
+    with pytest.raises(NotFinished, match="copied from the source|reply.reply"):
+        extract_sync(Scripted(lambda request: answer), output, "the source")
+    deep = extract_sync(Scripted([nested_remark("source", 150)]), Remark, "the source").output
+    assert deep.words == "the"
 
 
 @pytest.mark.parametrize("rung", ["forced tool", "text"])

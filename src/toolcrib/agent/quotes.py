@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ MARKS = ("'\u2018\u2019\u201a", '"\u201c\u201d\u201e', "-\u2013\u2014\u2212")
 ALIKE = str.maketrans({mark: marks[0] for marks in MARKS for mark in marks} | {"\u00ad": ""})
 OWN = "toolcrib"  # the extras of messages in which a model is told about its own answer
 SPACE = re.compile(r"\s+")
-MAX_DEPTH = 100
 
 
 class Quote(str):
@@ -117,8 +117,8 @@ def unfound_quotes(value: Any, source: str) -> tuple[FieldError, ...]:
     known = _plain(source)
     return tuple(
         FieldError(path_label(path), "words copied from the source, without a change", show(str(quote)))
-        for path, quote in _quotes(value, ())
-        if _plain(quote) not in known
+        for path, quote in _quotes(value)
+        if not (words := _plain(quote)) or words not in known
     )
 
 
@@ -126,20 +126,27 @@ def _plain(text: str) -> str:
     return SPACE.sub(" ", unicodedata.normalize("NFC", text).translate(ALIKE)).strip()
 
 
-def _quotes(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Quote]]:
-    if isinstance(value, Quote):
-        yield path, value
-    elif len(path) > MAX_DEPTH or isinstance(value, str | int | float | bytes | None):
-        return
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from _quotes(item, (*path, name))
-    elif isinstance(value, list | tuple | set | frozenset):
-        for index, item in enumerate(value):
-            yield from _quotes(item, (*path, index))
-    elif hasattr(type(value), "model_fields"):
-        for name in type(value).model_fields:
-            yield from _quotes(getattr(value, name), (*path, name))
-    elif dataclasses.is_dataclass(value):
-        for item in dataclasses.fields(value):
-            yield from _quotes(getattr(value, item.name, None), (*path, item.name))
+def _quotes(value: Any) -> Iterator[tuple[tuple[Any, ...], Quote]]:
+    """The quotes in a value, however deep, with their paths; those that are names in an object, too."""
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
+    while waiting:
+        path, one = waiting.pop()
+        if isinstance(one, Quote):
+            yield path, one
+        else:
+            waiting += [((*path, name), inner) for name, inner in reversed(_children(one))]
+
+
+def _children(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, str | int | float | bytes | None):
+        return []
+    if isinstance(value, dict):
+        names = [(name, name) for name in value if isinstance(name, Quote)]
+        return [*names, *value.items()]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return [*enumerate(value)]
+    if hasattr(type(value), "model_fields"):
+        return [(name, getattr(value, name)) for name in type(value).model_fields]
+    if dataclasses.is_dataclass(value):
+        return [(item.name, getattr(value, item.name, None)) for item in dataclasses.fields(value)]
+    return []

@@ -365,7 +365,7 @@ INVENTED: dict[str, tuple[Any, str]] = {
 
 @each("output, answer", list(INVENTED.values()), ids=list(INVENTED))
 def test_no_quote_is_too_small_or_too_deep_to_be_checked(output: Any, answer: str) -> None:
-    with pytest.raises(NotFinished, match="copied from the source|reply.reply"):
+    with pytest.raises(NotFinished, match=r"copied from the source|reply\.reply"):
         extract_sync(Scripted(lambda request: answer), output, "the source")
     deep = extract_sync(Scripted([nested_remark("source", 150)]), Remark, "the source").output
     assert deep.words == "the"

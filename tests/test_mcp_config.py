@@ -12,6 +12,7 @@ import pytest
 from tests.cases import each
 from toolcrib.effect import Effect
 from toolcrib.mcp import Expansion, McpConfigError, McpServer, MissingValue, read_mcp_servers
+from toolcrib.mcp.config_files import servers_of_text
 from toolcrib.mcp.expansion import concealing, references_of
 from toolcrib.settings import SettingsError, ToolSettings, read_settings
 
@@ -128,7 +129,37 @@ WRONG: list[tuple[Any, str]] = [
     ({"url": "https://x", "timeout": "5"}, "timeout must be a number above 0"),
     ({"command": "a", "effects": {"t": "harmless"}}, "effects.t must be read, write or destructive, got 'harmless'"),
     ({"command": "a", "tools": "x"}, "tools must be a list"),
+    ({"command": "a", "effects": {"t": []}}, "effects.t must be read, write or destructive"),
+    ({"command": "a", "timeout": 10**400}, "timeout is too long a time"),
+    ({"command": "a", "args": ["\0"]}, "command has a character that no process can be given"),
+    ({"command": "a\ud800"}, "command has a character that no process can be given"),
+    ({"command": "a", "cwd": "\0"}, "cwd has a character that no process can be given"),
+    ({"command": "a", "env": {"A=B": "x"}}, "env has a name or value that no variable can have: A=B"),
+    ({"command": "a", "env": {"A": "x\0"}}, "env has a name or value that no variable can have: A"),
+    ({"url": "https://x", "headers": {"X": "a\r\nY: b"}}, "the header X has a value with a line break"),
+    ({"url": "https://x", "headers": {"X\r\nY": "b"}}, "headers has a name that a request cannot be given: X"),
+    ({"url": "https://x", "headers": {"Content-Length": "5"}}, "cannot be given: Content-Length"),
+    ({"url": "https://x", "headers": {"transfer-encoding": "chunked"}}, "cannot be given: transfer-encoding"),
+    ({"url": "https://[::1"}, "url is no address"),
+    ({"url": "https://x:99999"}, "url is no address"),
+    ({"url": "https://x/\r\nY: b"}, "url is no address"),
+    ({"url": "https://x\ud800"}, "url is no address"),
+    ({"url": "https:///x"}, "url is no address"),
 ]  # fmt: skip
+
+
+def test_a_name_that_stands_twice_is_told() -> None:
+    told: list[str] = []
+    text = '{"mcpServers": {"x": {"command": "one"}, "x": {"command": "two"}}}'
+    assert [server.command for server in servers_of_text(text, "f.json", told.append)] == [("two",)]
+    assert told == ["f.json: x stands twice in one object; the last one counts"]
+
+
+def test_a_value_that_cannot_be_sent_is_not_shown() -> None:
+    server = McpServer("x", url="https://x", headers={"Authorization": "Bearer ${TOKEN}"})
+    with pytest.raises(ValueError, match="the header Authorization has a value with a line break") as caught:
+        Expansion(environ={"TOKEN": "sk-secret\n"})(server)
+    assert "sk-secret" not in str(caught.value)
 
 
 @pytest.mark.promise("mcp-servers.md", "An entry that is wrong is named, and the others are used.")

@@ -7,7 +7,9 @@ when the server is started, and never in what is shown, compared or stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
 from hashlib import sha256
 from types import MappingProxyType
@@ -17,6 +19,7 @@ from toolcrib.credentials import names_credential
 from toolcrib.effect import Effect
 from toolcrib.errors import as_tuple
 from toolcrib.rules.name_patterns import name_matches, selected
+from toolcrib.visible import on_one_line
 
 __all__ = ["McpServer", "hides_value", "is_reference", "url_without_credentials"]
 
@@ -24,6 +27,10 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 TRANSPORTS = ("stdio", "http", "sse")
 AUTHS = ("oauth", "none")
 REFERENCE_SIGNS = ("${", "<secret_ref:")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"[\t -~]*")
+# Headers by which a request is taken apart: with one of them, its rest could pass for another request.
+FRAMING = frozenset(("connection", "content-length", "te", "trailer", "transfer-encoding", "upgrade"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +193,7 @@ def _problems(server: McpServer) -> list[str]:
     scheme = server.url.partition("://")[0].lower()
     if server.url and not is_reference(scheme) and scheme not in ("http", "https"):
         found.append(f"url must begin with http:// or https://; got {url_without_credentials(server.url)!r}")
+    found += _unsendable(server)
     for name in ("timeout", "max_timeout", "start_timeout"):
         value = getattr(server, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
@@ -204,6 +212,44 @@ def _problems(server: McpServer) -> list[str]:
     if server.auth not in AUTHS:
         found.append(f"auth must be oauth or none; got {server.auth!r}")
     return found
+
+
+def _unsendable(server: McpServer) -> Iterator[str]:
+    """What no process can be started with and no request can have. Values may be credentials, so none is shown."""
+    for name, words in (("command", server.command), ("cwd", (server.cwd or "",))):
+        if not all(map(_is_text_for_a_process, words)):
+            yield f"{name} has a character that no process can be given"
+    if isinstance(server.env, Mapping):
+        for name, value in server.env.items():
+            if not name or "=" in str(name) or not all(map(_is_text_for_a_process, (name, value))):
+                yield f"env has a name or value that no variable can have: {on_one_line(str(name), 80)}"
+    if isinstance(server.headers, Mapping):
+        for name, value in server.headers.items():
+            if not isinstance(name, str) or HEADER_NAME.fullmatch(name) is None or name.lower() in FRAMING:
+                yield f"headers has a name that a request cannot be given: {on_one_line(str(name), 80)}"
+            elif not isinstance(value, str) or HEADER_VALUE.fullmatch(value) is None:
+                yield f"the header {name} has a value with a line break or another character that no header can have"
+    if server.url and not (server.url.isprintable() and " " not in server.url and _is_address(server.url)):
+        yield f"url is no address; got {on_one_line(url_without_credentials(server.url), 300)!r}"
+
+
+def _is_text_for_a_process(text: Any) -> bool:
+    try:
+        return not isinstance(text, str) or b"\0" not in os.fsencode(text)
+    except UnicodeError:
+        return False
+
+
+def _is_address(url: str) -> bool:
+    from urllib.parse import urlsplit
+
+    if is_reference(url):  # what it becomes is looked at when it is filled in
+        return True
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and url.encode() != b""
+    except ValueError:
+        return False
 
 
 def _without_values(given: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ import os
 import shlex
 import tomllib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -39,6 +40,7 @@ __all__ = [
 
 PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json")
 MAX_BYTES = 1_000_000
+MAX_TIME = 1e12
 SHOWN = 80  # characters of a foreign text in a message
 EFFECTS = {effect.label: effect for effect in Effect}
 ALLOWED_FIXES = {"comment", "trailing_comma", "byte_order_mark"}
@@ -115,7 +117,7 @@ def servers_of_text(text: str, path: str, complain: Complain) -> list[McpServer]
         except (tomllib.TOMLDecodeError, RecursionError) as problem:
             raise McpConfigError(f"{path}: not TOML: {problem}") from None
     else:
-        data = _json(text, path)
+        data = _json(text, path, complain)
     if not isinstance(data, dict):
         raise McpConfigError(f"{path}: expected an object with mcpServers, got {_kind(data)}")
     return servers_of_data(data, path, complain, seconds=path.endswith(".toml"))
@@ -245,7 +247,7 @@ def _effects(given: Any) -> dict[str, Effect]:
     if not isinstance(given, Mapping):
         raise ValueError(f'effects must be a table such as {{search = "read"}}, got {_kind(given)}')
     for tool, effect in given.items():
-        if effect not in EFFECTS:
+        if not isinstance(effect, str) or effect not in EFFECTS:
             shown = on_one_line(repr(effect), SHOWN)
             raise ValueError(
                 f"effects.{on_one_line(str(tool), SHOWN)} must be read, write or destructive, got {shown}"
@@ -289,13 +291,21 @@ def _inputs(given: Any, path: str, complain: Complain) -> dict[str, Mapping[str,
     return found
 
 
-def _json(text: str, path: str) -> Any:
-    """The data of a JSON text, which may have comments and trailing commas."""
+def _json(text: str, path: str, complain: Complain) -> Any:
+    """The data of a JSON text, which may have comments and trailing commas; of a name that stands twice, the last."""
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+            complain(f"{path}: {on_one_line(twice, SHOWN)} stands twice in one object; the last one counts")
+        return made
+
     from toolcrib.json_text.lenient_grammar import Unreadable
     from toolcrib.json_text.lenient_reader import read_json
 
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=object_of)
     except RecursionError:
         raise McpConfigError(f"{path}: not JSON: it is nested too deeply") from None
     except ValueError as problem:
@@ -336,6 +346,8 @@ def _time(given: Mapping[str, Any], key: str, *, seconds: bool) -> float:
     value = given[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ValueError(f"{key} must be a number above 0, got {on_one_line(repr(value), SHOWN)}")
+    if value > MAX_TIME:
+        raise ValueError(f"{key} is too long a time")
     return float(value) if seconds or value < 1000 else value / 1000
 
 

@@ -29,7 +29,6 @@ class Definition:
         "__weakref__",
         "_identity",
         "_returns",
-        "_spec",
         "description",
         "dynamic",
         "effect_for",
@@ -37,6 +36,7 @@ class Definition:
         "hooks",
         "judged_closely",
         "known_output",
+        "known_spec",
         "mode",
         "needs_care",
         "on_partial",
@@ -74,7 +74,7 @@ class Definition:
         self.needs_care = _needs_care(params.schema, facts.name)
         self._returns = returns
         self.known_output: Output | None = None  # from the first result on
-        self._spec: ToolSpec | None = None
+        self.known_spec: ToolSpec | None = None  # from the first list on
         self._identity = ""
 
     @property
@@ -94,9 +94,9 @@ class Definition:
     @property
     def spec(self) -> ToolSpec:
         """What a model is told of the tool."""
-        if self._spec is None:
+        if self.known_spec is None:
             facts = self.facts
-            self._spec = ToolSpec(
+            self.known_spec = ToolSpec(
                 name=facts.name,
                 description=self.description,
                 input_schema=self.params.schema,
@@ -105,7 +105,7 @@ class Definition:
                 annotations=facts.annotations(),
                 **facts.listed(),
             )
-        return self._spec
+        return self.known_spec
 
 
 def _needs_care(schema: Mapping[str, Any], tool: str) -> Callable[[str], Any] | None:

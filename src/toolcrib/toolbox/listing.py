@@ -64,11 +64,11 @@ async def _made(
     tool_list = ToolList()
     names = await registry.names(tool_list.broken)
     tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
-    entries, specs, known = tool_list.entries, tool_list.specs, registry.known
+    entries, specs, at_hand = tool_list.entries, tool_list.specs, registry.entries_at_hand()
     takes_partials = False
     for name in names:
         try:
-            entry = known(name) or await registry.entry(name)
+            entry = at_hand.get(name) or await registry.entry(name)
             if entry is None:
                 continue
             definition = entry.compiled or entry.definition()
@@ -84,8 +84,10 @@ async def _made(
                 tool_list, entry, definition, ctx
             ):
                 continue
-            elif shows(facts := definition.facts):
-                spec = definition.spec if facts.name == name else definition.spec.renamed(name)
+            elif shows(definition.facts):
+                spec = definition.known_spec or definition.spec
+                if spec.name != name:
+                    spec = spec.renamed(name)
             else:
                 continue
         except BaseException as problem:

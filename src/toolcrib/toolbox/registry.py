@@ -179,6 +179,12 @@ class Registry:
         except ValueError:
             return sorted(self._tools.keys() | self._builtin.keys())
 
+    def entries_at_hand(self) -> dict[str, Entry]:
+        """The entries that `known` finds, by their names."""
+        if not self._toolsets:
+            return {**self._builtin, **self._tools}
+        return {} if self._override else self._tools
+
     def known(self, name: str) -> Entry | None:
         """The entry of a name that is found without asking a toolset; None where a toolset has to be asked."""
         if not self._toolsets:

@@ -26,7 +26,7 @@ NewEvent = Callable[[str, int, str, float, Any], Event]
 """Makes an event of its run, number, parent and time, and of facts."""
 
 FLUSH_SECONDS = 5.0
-DELTAS = (ArgumentsDelta, OutputDelta, TextDelta, ReasoningDelta)  # of which several may be joined
+DELTAS = frozenset({ArgumentsDelta, OutputDelta, TextDelta, ReasoningDelta})  # of which several may be joined
 
 
 class Subscription:

@@ -142,19 +142,20 @@ class Telemetry:
 class Span:
     """A span, which is current while it is attached."""
 
-    __slots__ = ("_outer", "_telemetry", "_token", "span")
+    __slots__ = ("_telemetry", "_token", "span")
 
-    def __init__(self, telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str) -> None:
+    def __init__(
+        self, telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str, outer: Any = None
+    ) -> None:
         self._telemetry = telemetry
         self._token: Any = None
-        self._outer = _api().get_current()  # read once: a tracer reads it several times
-        self.span = telemetry.unharmed(_start, telemetry, name, self._outer, kind, attributes)
+        self.span = telemetry.unharmed(_start, telemetry, name, attributes, kind, outer)
 
-    def attach(self) -> None:
-        """Make the span current, until it ends or is detached."""
+    def attach(self, outer: Any = None) -> None:
+        """Make the span current, until it ends or is detached. `outer` is the current context, where it is known."""
         if self.span is not None:
             api = _api()
-            self._token = api.attach(api.set_span_in_context(self.span, self._outer))
+            self._token = api.attach(api.set_span_in_context(self.span, outer))
 
     def detach(self) -> None:
         """Make the span current again that was before."""
@@ -193,10 +194,12 @@ class CallSpan(Span):
     __slots__ = ("_clock", "_of_tool", "_started")
 
     def __init__(self, telemetry: Telemetry, of_tool: _OfTool, attributes: dict[str, Any]) -> None:
-        super().__init__(telemetry, of_tool.span, attributes, "INTERNAL")
-        self.attach()
+        api = _api()
+        outer = api.get_current()  # read once: a tracer reads it several times
+        super().__init__(telemetry, of_tool.span, attributes, "INTERNAL", outer)
+        self.attach(outer)
         self._of_tool = of_tool
-        self._clock = _api().get_running_loop().time
+        self._clock = api.get_running_loop().time
         self._started = self._clock()
 
     def ended(self, result: ToolResult | None) -> None:
@@ -214,8 +217,8 @@ class CallSpan(Span):
         telemetry.duration(self._clock() - self._started, measured)
 
 
-def _start(telemetry: Telemetry, name: str, outer: Any, kind: str, attributes: dict[str, Any]) -> Any:
-    return telemetry.tracer.start_span(name, outer, _api().kinds[kind], attributes)
+def _start(telemetry: Telemetry, name: str, attributes: dict[str, Any], kind: str, outer: Any) -> Any:
+    return telemetry.tracer.start_span(name, context=outer, kind=_api().kinds[kind], attributes=attributes)
 
 
 @functools.cache

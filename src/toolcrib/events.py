@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolcrib.call import CallKey, CallState
+from toolcrib.frozen import made_when_read
 from toolcrib.question import Question
 
 __all__ = [
@@ -161,26 +162,24 @@ class CallEvent(Event):
 
 
 class _Unread(CallEvent):
-    """The text of a call's arguments, from which the event's `params` are read when somebody looks at them."""
+    """Its `params` are read from `unread`, the text of a call's arguments, when somebody looks at them."""
 
     __slots__ = ("unread",)
     unread: str | None
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name != "params":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            from pydantic_core import from_json
-
-            self.params = from_json(self.unread) if self.unread else {}
-            return self.params
+        params = made_when_read(CallEvent.params, lambda event: _data_of(event.unread))
 
     def __getstate__(self) -> Any:
         """What a copy is made of: the params and not the text, as they may be masked in the copy."""
-        hasattr(self, "params")  # reads them
         state: Any = object.__getstate__(self)
-        return None, {**state[1], "unread": None}
+        return None, {**state[1], "params": self.params, "unread": None}
+
+
+def _data_of(text: str | None) -> Any:
+    from pydantic_core import from_json
+
+    return from_json(text) if text else None if text is None else {}
 
 
 @dataclass(slots=True)

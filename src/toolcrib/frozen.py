@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from functools import partial
 from typing import Any, Final, TypeVar
 
-__all__ = ["from_tuple", "open_class", "quickly_filled"]
+__all__ = ["from_tuple", "made_when_read", "open_class", "quickly_filled"]
 
 T = TypeVar("T")
 Named = TypeVar("Named", bound=tuple[Any, ...])
@@ -49,16 +49,27 @@ def quickly_filled(cls: type[T]) -> type[T]:
     ]
     exec(f"def __init__({', '.join(given)}):\n  " + "\n  ".join(lines), names)
 
-    def of_factory(self: Any, name: str) -> Any:
-        if name not in factories:
-            text = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(text, name=name, obj=self)
-        object.__setattr__(self, name, factories[name]())
-        return object.__getattribute__(self, name)
-
     type.__setattr__(cls, "__init__", names["__init__"])
-    type.__setattr__(cls, "__getattr__", of_factory)
+    for name, factory in factories.items():
+        type.__setattr__(cls, name, made_when_read(vars(cls)[name], partial(_of_factory, factory)))
     return cls
+
+
+def _of_factory(factory: Callable[[], Any], _: Any) -> Any:
+    return factory()
+
+
+def made_when_read(slot: Any, make: Callable[[Any], Any]) -> property:
+    """A slot whose value is made of its object when it is first read, unless it was set before."""
+
+    def read(self: Any) -> Any:
+        try:
+            return slot.__get__(self)
+        except AttributeError:
+            slot.__set__(self, make(self))
+            return slot.__get__(self)
+
+    return property(read, slot.__set__)
 
 
 def from_tuple(cls: type[Named]) -> Callable[[tuple[Any, ...]], Named]:

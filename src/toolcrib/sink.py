@@ -9,7 +9,7 @@ import copy
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -51,7 +51,7 @@ class Subscription:
 
     def put(self, event: Event) -> None:
         """Add an event. Called by the sink, from any thread, by one after the other."""
-        if self._joined or (len(self._events) >= self._limit and type(event) in DELTAS):
+        if (type(event) in DELTAS and len(self._events) >= self._limit) or self._joined:
             self._join(event)
         else:
             # The reader may take the deque away meanwhile: it looks at it once more before it waits.
@@ -225,6 +225,10 @@ class RunListeners:
             run = self._parents.get(run)
 
 
+def _from_zero() -> Callable[[], int]:
+    return count().__next__
+
+
 def _numbered(run: str, seq: int, parent: str, time: float, event: Event) -> Event:
     """An event that is there already, and was masked."""
     event.run, event.seq, event.parent, event.time = run, seq, parent, time
@@ -250,7 +254,7 @@ class EventSink:
         self._puts: list[tuple[Callable[[Event], Any], ...]] = [
             ()
         ]  # those of the listeners, shared with copies
-        self._seq: defaultdict[str, Iterator[int]] = defaultdict(count)
+        self._seq: defaultdict[str, Callable[[], int]] = defaultdict(_from_zero)  # the next number of a run
         self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
         self._of_runs = RunListeners(self.parents)
@@ -307,7 +311,7 @@ class EventSink:
         self._lock.acquire()  # `with` would take longer
         try:
             parent = self.parents.get(run, "") if self.parents else ""
-            event = make(run, next(self._seq[run]), parent, self._clock(), facts)
+            event = make(run, self._seq[run](), parent, self._clock(), facts)
             for put in self._puts[0]:
                 try:
                     put(event)

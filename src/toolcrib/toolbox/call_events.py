@@ -28,7 +28,7 @@ def call_waits(
     event.time = time
     event.key, event.tool, event.title = facts
     event.state = WAIT
-    event.tip = event.progress = event.params = event.result = event.unread = None
+    event.tip = event.progress = event.result = event.unread = None
     event.code = ""
     return event
 

@@ -338,10 +338,22 @@ def test_a_servers_last_words_have_references_in_place_of_credentials() -> None:
     )
     store = Store(KEY="first-secret", key="third(secret", SHORT="no")
     variables = {"API_TOKEN": "second-secret", "PLACE": "a-public-place"}
-    conceal = concealing(server, Expansion(variables, store)(server))
+    conceal = concealing(server, Expansion(variables, store))
     said = "cannot use first-secret, second-secret:third(secret in a-public-place, no"
     assert conceal(said) == "cannot use <secret_ref:KEY>, ${API_TOKEN}:${input:key} in a-public-place, no"
-    assert concealing(McpServer("y", command=["x"]), McpServer("y", command=["x"]))("text") == "text"
+    assert concealing(McpServer("y", command=["x"]), Expansion())("text") == "text"
+
+
+def test_references_that_touch_are_told_apart_however_their_values_look() -> None:
+    server = McpServer(
+        "x",
+        command=["run", "${A}<secret_ref:KEY>", "${A}:${API_TOKEN}", "${A}x" * 40 + "y"],
+        oauth={"client_secret": "<secret_ref:CLIENT>"},
+    )
+    variables = {"A": "xx:xx", "API_TOKEN": "second:secret"}
+    conceal = concealing(server, Expansion(variables, Store(KEY="first-secret", CLIENT="third-secret")))
+    said = "first-secret second:secret third-secret"
+    assert conceal(said) == "<secret_ref:KEY> ${API_TOKEN} <secret_ref:CLIENT>"
 
 
 def test_patterns_choose_tools_and_effects() -> None:

@@ -132,22 +132,18 @@ class Expansion:
             raise MissingValue(f"secret {name}: {problem}") from None
 
 
-def concealing(written: McpServer, given: McpServer) -> Callable[[str], str]:
+def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> Callable[[str], str]:
     """What puts the references back into a text, such as a server's last words, in place of credentials.
 
-    `given` is the server with the values that `written` refers to. A credential is what a secret, an input, or a
-    variable whose name says so has given, and what stands under such a name itself; not what is so short that other
-    words would be taken for it.
+    `resolve` fills in what `written` refers to. A credential is what a secret, an input, or a variable whose name says
+    so has given, and what stands under such a name itself; not what is so short that other words would be taken for it.
     """
-    texts = [*zip(written.command, given.command, strict=True)]
-    texts += [(written.url, given.url), (written.cwd or "", given.cwd or "")]
-    texts += [(text, given.env.get(name, "")) for name, text in written.env.items()]
-    texts += [(text, given.headers.get(name, "")) for name, text in written.headers.items()]
     own = {name: value for name, value in written.env.items() if hides_value(name, value)}
     own |= {name: credential_of(value) for name, value in written.headers.items() if hides_value(name, value)}
     values = {value: f"(hidden: {name})" for name, value in own.items() if len(value) >= SHORTEST}
-    for before, after in texts:
-        values |= _put_in(before, after)
+    values |= {
+        value: reference for reference, value in _credentials(written, resolve) if len(value) >= SHORTEST
+    }
     if not values:
         return str
     pattern = re.compile("|".join(re.escape(value) for value in sorted(values, key=len, reverse=True)))
@@ -159,21 +155,17 @@ def credential_of(header: str) -> str:
     return header.rpartition(" ")[2]
 
 
-def _put_in(written: str, filled: str) -> dict[str, str]:
-    """The credentials in a text whose references were filled in, each with its reference."""
-    pattern, end, references = "", 0, []
-    for match in _EXPRESSION.finditer(written):
-        pattern += f"{re.escape(written[end : match.start()])}(.*?)"
-        references.append(match[0])
-        end = match.end()
-    found = re.fullmatch(pattern + re.escape(written[end:]), filled, re.DOTALL)
-    pairs = zip(references, found.groups() if found is not None else (), strict=False)
-    return {
-        value: reference
-        for reference, value in pairs
-        if len(value) >= SHORTEST
-        and (reference.startswith(("<secret_ref:", "${input:")) or names_credential(reference))
-    }
+def _credentials(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> list[tuple[str, str]]:
+    """The references to credentials, each with its value: filled in by itself, as texts around it may be ambiguous."""
+    references = [
+        reference
+        for reference in references_of(written)
+        if reference.startswith(("<secret_ref:", "${input:")) or names_credential(reference)
+    ]
+    if not references:
+        return []
+    alone = McpServer(written.name, command=("true", *references), inputs=written.inputs)
+    return [*zip(references, resolve(alone).command[1:], strict=False)]
 
 
 def references_of(server: McpServer) -> list[str]:

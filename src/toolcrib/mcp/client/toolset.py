@@ -291,7 +291,7 @@ class McpToolset:
         self, config: McpServer, headers: Mapping[str, str], warn: Callable[[str], None], *, cookies: bool
     ) -> Link:
         filled = self._resolve(config)
-        conceal = concealing(config, filled)
+        conceal = concealing(config, self._resolve)
         if filled.transport == "stdio":
             from toolcrib.mcp.client.stdio import StdioLink
 

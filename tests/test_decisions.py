@@ -15,8 +15,10 @@ from openai.types.decision_create_params import DecisionCreateParams
 from pydantic import TypeAdapter
 
 from tests.cases import each
+from tests.test_fuzz_codecs import JUNK, paths, put
 from tests.test_model_http import as_json, serving
 from toolcrib.agent import NotFinished
+from toolcrib.codecs import OpenAIChatCodec
 from toolcrib.content import Image
 from toolcrib.decisions import (
     ChoiceQuestion,
@@ -179,6 +181,28 @@ def test_whatever_a_server_answers_each_question_has_a_sound_answer_or_a_problem
         assert all(math.isfinite(value) and 0 <= value <= 1 for value in answer.probabilities.values())
         if name == "team" and answer.value is not None:
             assert answer.value in ("billing", "support")
+
+
+@each("server", list(BODIES))
+def test_a_wrong_value_anywhere_is_a_problem_of_its_question(server: str) -> None:
+    form = server.removesuffix("-decisions")
+    for path in paths(BODIES[server]):
+        for junk in (*JUNK, -5, -0.5, "9" * 5_000):
+            found = read_decisions(FORMATS[form], put(BODIES[server], path, junk), QUESTIONS)
+            assert found.answers.keys() == QUESTIONS.keys()
+            counts = (found.usage.input_tokens, found.usage.output_tokens, found.usage.cache_read_tokens)
+            assert all(0 <= count < 10**12 for count in counts), (path, junk)
+
+
+@each("cost", [-1.0, math.nan, math.inf, 10**400, True, "1", None])
+def test_no_server_gives_a_budget_back(cost: Any) -> None:
+    body = {**BODIES["systemone"], "usage": {"input_tokens": 5, "output_tokens": 10**400, "cost": cost}}
+    usage = read_decisions(FORMATS["systemone"], body, QUESTIONS).usage
+    assert (usage.cost, usage.input_tokens, usage.output_tokens) == (None, 5, 0)
+    chat = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
+    chat["usage"] = {"prompt_tokens": 5, "completion_tokens": 10**400, "cost": cost}  # type: ignore[assignment]
+    read = OpenAIChatCodec("openrouter").response(chat).usage
+    assert (read.cost, read.input_tokens, read.output_tokens) == (None, 5, 0)
 
 
 def test_a_question_that_the_model_declines_leaves_the_others() -> None:

@@ -11,6 +11,7 @@ from toolcrib.json_text.lenient_grammar import written_number
 from toolcrib.messages import Opaque
 
 MAX_REMEMBERED = 2_000  # characters of arguments of which it is remembered that they are an object
+LARGEST = 10**12  # count or cost that a server can mean
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -57,14 +58,15 @@ def as_index(value: Any) -> int | None:
 
 
 def as_count(value: Any) -> int:
-    """A number of tokens; 0 where the value is not a positive integer."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """A number of tokens; 0 where the value is not a positive integer, or larger than any count."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < LARGEST else 0
 
 
 def as_money(value: Any) -> float | None:
+    """A cost; None where the value is none. A negative one would give a run's budget back."""
     if isinstance(value, bool) or not isinstance(value, float | int):
         return None
-    return float(value) if abs(value) < 1e12 else None
+    return float(value) if 0 <= value < LARGEST else None
 
 
 def compact(value: Any) -> str:

@@ -8,12 +8,12 @@ SDKs `openai` 3.54 and `google-genai` 3.4, and of Ollama's documentation.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
+from toolcrib.codecs.wire_json import LARGEST, as_count, as_money
 from toolcrib.content import Image
 from toolcrib.decisions.questions import (
     ChoiceQuestion,
@@ -74,7 +74,7 @@ def _answer(given: Any, question: DecisionQuestion) -> DecisionAnswer:
             return DecisionAnswer(None, problem=UNREADABLE)
         return DecisionAnswer(float(score), {name: found.get(name, 0.0) for name in names}, calibrated=True)
     chosen = given.get("choice")
-    if chosen not in question.options:
+    if not isinstance(chosen, str) or chosen not in question.options:
         return DecisionAnswer(None, problem=UNREADABLE)
     return DecisionAnswer(chosen, {name: found.get(name, 0.0) for name in names}, calibrated=True)
 
@@ -93,14 +93,16 @@ def _probabilities(given: Any, question: ChoiceQuestion | ScoreQuestion) -> dict
         number = _probability(value)
         if number is None:
             return None
-        if isinstance(question, ScoreQuestion) and name not in question.levels and str(name).isdecimal():
-            name = question.levels[int(name)] if int(name) < len(question.levels) else name
+        if isinstance(question, ScoreQuestion) and name not in question.levels:
+            name = dict(zip(map(str, range(len(question.levels))), question.levels, strict=True)).get(
+                str(name), name
+            )
         found[str(name)] = number
     return found
 
 
 def _is_number(value: Any) -> TypeIs[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST < value < LARGEST
 
 
 def _probability(value: Any) -> float | None:
@@ -111,16 +113,15 @@ def _usage(given: Any) -> Usage:
     data = given if isinstance(given, Mapping) else {}
 
     def count(*names: str) -> int:
-        return next((value for name in names if type(value := data.get(name)) is int and value >= 0), 0)
+        return next((value for name in names if (value := as_count(data.get(name)))), 0)
 
-    cost = data.get("cost")
     details = data.get("input_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
     return Usage(
         count("input_tokens", "total_input_tokens"),
         count("output_tokens", "total_output_tokens"),
-        cache_read_tokens=cached if type(cached) is int else 0,
-        cost=float(cost) if _is_number(cost) else None,
+        cache_read_tokens=as_count(cached),
+        cost=as_money(data.get("cost")),
     )
 
 

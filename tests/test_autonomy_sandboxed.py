@@ -143,7 +143,11 @@ async def test_commands(folder: Path, command: str, supervised: str, sandboxed: 
 TOOLS = [
     ("read_file", {"path": "src/a.py"}, "runs"),
     ("read_file", {"path": ".env"}, "asks"),
-    ("read_file", {"path": "/etc/passwd"}, "runs"),  # allowed, and refused by the tool: it lies outside
+    (
+        "read_file",
+        {"path": "/etc/passwd"},
+        "denied",
+    ),  # refused by the tool, before anybody is asked: it lies outside
     ("write_file", {"path": "src/b.py", "content": ""}, "runs"),
     ("edit_file", {"path": "src/a.py", "old": "x", "new": "y"}, "runs"),
     ("write_file", {"path": "build/b.py", "content": ""}, "asks"),

@@ -202,3 +202,46 @@ async def test_a_file_that_a_protected_link_leads_to_is_written_with_a_yes_only(
     box = Toolbox([WriteFile(Workspace(ws))], autonomy="full", approver=approver)
     done = await box.call("write_file", {"path": path, "content": "x"})
     assert (bool(asked), done.is_error) == (asks, asks), done.text
+
+
+# -- below the top of the workspace
+
+
+@pytest.mark.promise("sandbox.md", "Below the top of the workspace")
+def test_what_other_programs_execute_is_put_back_below_the_top_too(kind: type[Any], ws: Path) -> None:
+    mine = {"src/.vscode/tasks.json": "mine", "src/.envrc": "mine", "src/deep/er/.claude/hooks.json": "mine"}
+    for path, text in mine.items():
+        (ws / path).parent.mkdir(parents=True, exist_ok=True)
+        (ws / path).write_text(text)
+    done = run(
+        kind(ws),
+        "echo evil > src/.vscode/tasks.json; echo evil > src/.vscode/new.json; rm src/.envrc; rm -r src/deep/er/.claude;"
+        "mkdir conf/.idea; echo evil > conf/.idea/x; echo evil > conf/.mcp.json; ln -s .. src/.zed;"
+        "mkdir -p node_modules/one/.vscode new/.vscode; echo x > new/.envrc; echo x > src/main.py",
+        ws,
+    )
+    assert {path: (ws / path).read_text() for path in mine} == mine
+    there = {str(path.relative_to(ws)) for path in ws.rglob("*")}
+    assert not there & {"src/.vscode/new.json", "conf/.idea", "conf/.mcp.json", "src/.zed"}
+    assert there >= {"src/main.py", "node_modules/one/.vscode", "new/.vscode"}
+    assert sorted(Path(path).relative_to(ws).as_posix() for path in done.restored) == [
+        "conf/.idea", "conf/.mcp.json", "src/.envrc", "src/.vscode", "src/.zed", "src/deep/er/.claude",
+    ]  # fmt: skip
+    assert done.told == ["In new folders, and run by other programs unasked: new/.envrc, new/.vscode."]
+    again = run(kind(ws), "true", ws)
+    assert not again.restored and not again.told
+
+
+def test_a_folder_with_such_files_may_be_moved_and_removed(kind: type[Any], ws: Path) -> None:
+    for path in ("src/.vscode/tasks.json", "conf/.envrc"):
+        (ws / path).parent.mkdir(exist_ok=True)
+        (ws / path).write_text("mine")
+    done = run(kind(ws), "mv src away; rm -r conf", ws)
+    assert sorted(path.name for path in ws.iterdir()) == [".git", "away"] and not done.restored
+    assert (ws / "away/.vscode/tasks.json").read_text() == "mine"
+
+
+def test_a_link_in_place_of_a_folder_leads_around_nothing(kind: type[Any], ws: Path) -> None:
+    (ws / "src/.vscode").mkdir()
+    run(kind(ws), "mv src away; ln -s conf src; mkdir src/.vscode; echo evil > src/.vscode/tasks.json", ws)
+    assert not (ws / "conf/.vscode").exists()

@@ -119,7 +119,7 @@ class ConfiningSandbox:
         launch.on_close += [self.scratch.keep_alive, self.caches.keep_alive]
         try:
             roots = view.writable(level)
-            launch.on_close += self.repositories.watch(roots)
+            launch.on_close += self.repositories.watch(roots, self.workspace)
             launch.on_close += watch_executed_files(roots, self.workspace)
             launch.env |= variables(view, level, launch.env)
             self.confine(launch, view, level)

@@ -1,7 +1,8 @@
 """Files of a workspace that other programs execute or obey later, by ecosystem, and what holds for each of them.
 
 The one table of its kind: the sandbox, the tools that write files, and the page on the sandbox are made from it. The
-paths lie at the top of the workspace; those below `.git` count in every repository of it.
+paths lie at the top of the workspace; those below `.git` count in every repository of it, and single names in every
+folder, where they are put back (`nested_executed_files`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,10 @@ import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+
+from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
 
 MAX_FOLDERS = 100_000
 # The kernel goes down each path from its beginning: in a chain of folders, the work grows with the square of its depth.
@@ -20,6 +22,9 @@ MAX_CHARACTERS = 25_000_000  # of all paths together
 RECENT = 50_000_000
 # Folders of a `.git` in which git looks for no repository.
 GIT_DATA = ("objects", "refs", "logs")
+
+# Names, also below the top of a workspace, of what other programs execute or obey. A submodule is git's own affair.
+OBEYED = {name for name in (*PROTECTED, *PUT_BACK) if "/" not in name} - {"HEAD", ".gitmodules"}
 
 HAS_O_PATH = hasattr(os, "O_PATH")
 IGNORES_CASE = sys.platform == "darwin"
@@ -33,6 +38,7 @@ class FolderListing:
     folders: tuple[str, ...]
     dot_git: str  # "folder", "other" (a file or a link), or ""
     is_git: bool
+    obeyed: tuple[str, ...] = ()  # paths in it of what other programs execute or obey
 
 
 class FolderWalk:
@@ -41,6 +47,11 @@ class FolderWalk:
     def __init__(self) -> None:
         self._known: dict[str, FolderListing] = {}
         self.whole = True  # whether the last walk came to its end within the limits
+
+    @property
+    def folders(self) -> Collection[str]:
+        """The folders of the last walk, which a later walk leaves as they are."""
+        return self._known.keys()
 
     def walk(
         self, roots: Sequence[str], shut: set[str], *, opening: bool
@@ -108,4 +119,5 @@ def _listing(path: str, known: FolderListing | None) -> FolderListing:
     is_git = head in found and ("commondir" in found or ("objects" in found and "refs" in found))
     own = GIT_DATA if is_git and "/.git/" in f"{path}/" else ()
     inner = tuple(f"{path}/{name}" for name, is_folder in folders.items() if is_folder and name not in own)
-    return FolderListing(stamp if settled else (0, 0, 0), inner, dot_git, is_git)
+    obeyed = tuple(f"{path}/{name}" for name in sorted(OBEYED & folders.keys()))
+    return FolderListing(stamp if settled else (0, 0, 0), inner, dot_git, is_git, obeyed)

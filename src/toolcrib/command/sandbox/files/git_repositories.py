@@ -17,7 +17,8 @@ from functools import partial
 
 from toolcrib.command.sandbox.files.folder_walk import FolderWalk
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
-from toolcrib.command.sandbox.files.paths import innermost, within_any
+from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
+from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
@@ -58,12 +59,14 @@ class RepositoryScan:
     """All repositories by their folders, and every `.git` that is no folder by its path: content, and where it leads.
 
     `shut` are folders that could not be listed before the command; `whole` is False where not all were scanned.
+    `obeyed` are paths of what other programs than git execute or obey.
     """
 
     found: dict[str, GitRepository] = field(default_factory=dict)
     pointers: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     shut: set[str] = field(default_factory=set)
     whole: bool = True
+    obeyed: list[str] = field(default_factory=list)
 
 
 class GitRepositories:
@@ -72,9 +75,19 @@ class GitRepositories:
     def __init__(self) -> None:
         self._folders = FolderWalk()
 
-    def watch(self, roots: Sequence[str]) -> list[Callable[[Launch], None]]:
-        """Scans now; returns the steps that scan again after the command and remove what it added."""
-        return [partial(self._clean_up, roots, self._scan(roots))] if roots else []
+    def watch(self, roots: Sequence[str], workspace: str = "") -> list[Callable[[Launch], None]]:
+        """Scans now; returns the steps that scan again after the command and remove what it added.
+
+        What other programs execute is put back below the top of the workspace, if one is named.
+        """
+        if not roots:
+            return []
+        before = self._scan(roots)
+        nested = None
+        if workspace in roots:
+            given = [root for root in roots if root != workspace and within(root, workspace)]
+            nested = NestedFiles(workspace, before.obeyed, self._folders.folders, given)
+        return [partial(self._clean_up, roots, before, nested)]
 
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
         """The folders below a root with one of the names, and every `.git` that is no folder; whether it saw all."""
@@ -89,6 +102,7 @@ class GitRepositories:
     def _scan(self, roots: Sequence[str], before: RepositoryScan | None = None) -> RepositoryScan:
         seen = RepositoryScan(shut=before.shut if before else set())
         for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None):
+            seen.obeyed += listing.obeyed
             if listing.is_git:
                 seen.found[path] = _repository(path)
             if listing.dot_git == "other" and (pointer := _pointer(f"{path}/.git")) is not None:
@@ -99,8 +113,12 @@ class GitRepositories:
         seen.whole = self._folders.whole
         return seen
 
-    def _clean_up(self, roots: Sequence[str], before: RepositoryScan, launch: Launch) -> None:
+    def _clean_up(
+        self, roots: Sequence[str], before: RepositoryScan, nested: NestedFiles | None, launch: Launch
+    ) -> None:
         after = self._scan(roots, before)
+        if nested is not None:
+            nested.restore(after.obeyed, launch)
         said = [
             words
             for path, pointer in after.pointers.items()

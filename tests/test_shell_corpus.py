@@ -23,7 +23,7 @@ def written(name: str) -> list[Any]:
 @pytest.mark.promise(
     "shell-commands.md",
     "every word has one reading, every program and option is on its list, every path is in "
-    "the workspace, and it only reads or runs the project's own checks",
+    "the workspace or a fact of the machine (`/etc/os-release`, `/proc/cpuinfo`), and it only reads or runs the project's own checks",
 )
 @pytest.mark.promise("security.md", "a command that runs unasked was proved")
 @each("command", written("must_not_run_unasked"))

@@ -344,3 +344,35 @@ def test_a_runner_of_a_check_is_that_check(command: str) -> None:
 @each("command", [one.strip() for one in NO_CHECK.replace("\n", "|").split("|")])
 def test_a_runner_of_anything_else_asks(command: str) -> None:
     assert judge(command).verdict == "ask"
+
+
+@each(
+    "command",
+    [
+        "cat /etc/os-release",
+        "grep -c processor /proc/cpuinfo",
+        "git config user.name",
+        "git config --get branch.main.merge",
+    ],
+)
+def test_facts_and_settings_without_credentials_are_read_unasked(command: str) -> None:
+    assert judge(command).only_reads
+
+
+@each(
+    "command",
+    [
+        "rm /etc/os-release",
+        "cp a /etc/issue",
+        "cat /etc/passwd",
+        "cat /etc/os-release/../shadow",
+        "cat /proc/self/environ",
+        "git config user.name x",
+        "git config remote.origin.url",
+        "git config --get-all http.extraheader",
+        "git config --unset user.name",
+        "git config core.editor",
+    ],
+)
+def test_other_files_of_the_system_and_other_settings_ask(command: str) -> None:
+    assert judge(command).verdict == "ask"

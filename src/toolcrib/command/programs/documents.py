@@ -43,7 +43,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-aCo -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
         " --enable= --shell= --severity= --wiki-link-count= --check-sourced"),
     "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=<", below="always"),
-    "cloc": Synopsis("-v? --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
+    "cloc": Synopsis("-v? --progress-rate= --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
                  " --exclude-dir= --include-ext= --exclude-ext= --progress-rate= --sum-one --by-percent= --show-lang? --show-ext? --3"
                  " --skip-uniqueness --max-file-size= --unix --windows --fullpath --timeout= --docstring-as-code --csv-delimiter=",
                  check=cloc, below="always"),
@@ -183,6 +183,25 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("gettext", "ngettext"), Synopsis("-ens -d= -c= --domain= --context=", "data*")),
     "readtags": Synopsis("-lDneipE -t=< --list --extension-fields --icase-match --line-number --prefix-match --tag-file=<", "data*",
                      needs="-t --tag-file"),
+    "podchecker": Synopsis("-warnings! -nowarnings!"),
+    "pod2text": Synopsis("-aclostu -i= -m= -q= -w= --alt --code --color --indent= --loose --margin= --nourls --overstrike --quotes="
+                     " --sentence --utf8 --width=", "read"),
+    "corelist": Synopsis("-adru -v? -f? --utils --upstream --feature? --diff", "data*"),
+    "eu-nm": Synopsis("-aDgusABPSCnpr -f= -t= --debug-syms --defined-only --dynamic --extern-only --print-armap --undefined-only"
+                  " --print-file-name --format= --mark-special --portability --print-size --radix= --color? --demangle --numeric-sort"
+                  " --no-sort --reverse-sort"),
+    "eu-size": Synopsis("-ABdfoxFt --format= --radix= --totals"),
+    "eu-strings": Synopsis("-afo -e= -n= -t= --all --encoding= --print-file-name --bytes= --radix="),
+    "eu-readelf": Synopsis("-aAdeghIlnrsSVcNUWzw -p? -x= --elf-section? --all --arch-specific --dyn-syms --dynamic --exception"
+                       " --section-groups --file-header --histogram --program-headers --notes? --relocs --symbols? --section-headers"
+                       " --version-info --archive-index --strings? --hex-dump= --numeric-addresses"
+                       " --unresolved-address-offsets --wide --decompress"),
+    "eu-elfclassify": Synopsis("-fzqv --core --debug-only --elf --elf-archive --elf-file --executable --file --library"
+                           " --linux-kernel-module --loadable --program --shared --unstripped --no-stdin --compressed --matching"
+                           " --no-print --not-matching --print --print0 --quiet --verbose", contents=False),
+    "eu-elfcmp": Synopsis("-lq --gaps= --hash-inexact --ignore-build-id --verbose --quiet", "read read"),
+    "eu-elflint": Synopsis("-dq --debuginfo --gnu-ld --quiet --strict"),
+    "eu-objdump": Synopsis("-drs -j= --disassemble --reloc --full-contents --section= --color?"),
     # certificates and digests
     "openssl version": Synopsis("-avbofpdre", ""),
     "openssl list": Synopsis("-commands! -digest-commands! -digest-algorithms! -cipher-commands! -cipher-algorithms! -public-key-algorithms!"
@@ -190,6 +209,9 @@ SYNOPSES: dict[str, Synopsis] = {
     "openssl ciphers": Synopsis("-vVs -tls1_2! -tls1_3! -stdname!", "data"),
     "openssl rand": Synopsis("-hex! -base64!", "data"),
     "openssl dgst": Synopsis("-sha1! -sha256! -sha384! -sha512! -md5! -sha3-256! -hex! -r -c"),
+    **{f"openssl {digest}": Synopsis("-hex! -r -c") for digest in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3-256")},
+    **{f"openssl {base64}": Synopsis("-d -e -a -A -base64! -in=<", "", needs=need)
+       for base64, need in (("base64", "-in -d -e -A"), ("enc", "-base64"))},
     "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", ""),
     **dict.fromkeys(("openssl x509", "openssl req", "openssl crl"), Synopsis(
         "-in=< -inform= -noout! -text! -subject! -issuer! -dates! -startdate! -enddate! -fingerprint! -serial! -hash! -pubkey! -modulus!"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
 from toolcrib.command.programs.options import Arguments, Synopsis
@@ -37,6 +39,18 @@ def _identity(found: Arguments) -> None:
         raise NotProved("git var: a variable that is not on its list")
 
 
+def _setting(found: Arguments) -> None:
+    """Accepts settings that hold no credential, and that a plan does not set to something else."""
+    if not found.of("data") or not _SETTINGS.fullmatch(found.of("data")[0]):
+        raise NotProved("git config: a setting that is not on its list")
+
+
+_SETTINGS = re.compile(
+    r"user\.(?:name|email)|init\.defaultbranch|branch\.[\w./-]+\.(?:remote|merge|rebase)|pull\.(?:rebase|ff)|push\.default"
+    r"|core\.(?:autocrlf|eol|bare|filemode|ignorecase|excludesfile|worktree|symlinks|repositoryformatversion|longpaths|quotepath)"
+    r"|merge\.conflictstyle|diff\.algorithm|commit\.gpgsign|tag\.gpgsign|fetch\.prune|rerere\.enabled|submodule\.recurse",
+    re.IGNORECASE,
+)
 _LIMIT = (
     "--simplify-by-decoration --exclude-first-parent-only --max-age= --min-age= --walk-reflogs -g --grep-reflog= --show-linear-break?"
     " --sparse --dense --show-pulls --ancestry-path? --alternate-refs --single-worktree --ignore-missing --basic-regexp --extended-regexp"
@@ -131,9 +145,10 @@ _LOOKING: dict[str, Synopsis] = {
     "git check-ignore": Synopsis("-q -v -n -z --quiet --verbose --non-matching --no-index", contents=False),
     "git check-attr": Synopsis("-a -z --all --cached", "data*"),
     "git worktree list": Synopsis("-v -z --verbose --porcelain", ""),
-    "git config --get": Synopsis("--local --show-origin --show-scope --type=", "data", plain=False),
+    **dict.fromkeys(("git config", "git config --get", "git config get"), Synopsis(
+        "-z --null --local --global --system --show-origin --show-scope --type= --get --get-all --all --bool --default=",
+        "data", check=_setting)),
     "git config --list": Synopsis("--local --show-origin --show-scope --name-only -z", "", plain=False),
-    "git config get": Synopsis("--local --show-origin --show-scope --type= --all", "data", plain=False),
     "git version": Synopsis("--build-options", ""),
     "git var": Synopsis("", "data", check=_identity),
     "git check-ref-format": Synopsis("--branch --normalize --print --allow-onelevel --refspec-pattern", "data"),

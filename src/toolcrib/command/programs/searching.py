@@ -20,6 +20,16 @@ _GREP = Synopsis(
     follows="-R --dereference-recursive",
 )
 
+_LANGUAGES_OF_AG = (
+    "--actionscript --ada --asm --asp --batch --bazel --cc --clojure --coffee --config --cpp --crystal "
+    "--csharp --css --cython --delphi --dlang --dot --elisp --elixir --elm --erlang --fortran --fsharp "
+    "--gettext --go --gradle --groovy --haml --handlebars --haskell --html --ini --jade --java --jinja2 --js "
+    "--json --jsp --julia --kotlin --less --lisp --log --lua --m4 --make --markdown --matlab --md --nim --nix "
+    "--objc --objcpp --ocaml --octave --org --perl --php --pike --powershell --proto --ps1 --pug --puppet "
+    "--python --qml --racket --rake --restructuredtext --rs --r --rdoc --ruby --rust --sass --scala --scheme "
+    "--shell --smalltalk --sql --stylus --swift --tcl --terraform --tex --thrift --toml --ts --twig --vala "
+    "--vb --verilog --vhdl --vim --vue --xml --yaml "
+)
 SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
     "rgrep": replace(_GREP, below="always", here=True),
@@ -49,7 +59,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "data read*", contents=False,
         below="always", here=True,
     )),
-    "ag": Synopsis("-Ft -W= -g= --ackmate --after= --before= --column --context= --files-without-matches --only-matching"
+    "ag": Synopsis(f"{_LANGUAGES_OF_AG}-Ft -W= -g= --ackmate --after= --before= --column --context= --files-without-matches --only-matching"
                " --print-long-lines --passthrough --silent --stats --stats-only --vimgrep --null --print0 --all-types"
                " --fixed-strings --file-search-regex= --ignore-dir= --max-count= --one-device --case-sensitive --smart-case"
                " --all-text --invert-match --width= --filename-pattern= --list-file-types -iSsvwclLQoHa0 -A= -B= -C= -G= -m= --depth= --ignore= --nocolor --nogroup --nofilename --literal"

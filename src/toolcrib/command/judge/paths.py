@@ -39,8 +39,8 @@ HARMLESS_DEVICES = {"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev
 # What these tell of the machine is no secret, and every program may read them.
 FACTS = {
     "/etc/os-release", "/usr/lib/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/alpine-release",
-    "/etc/redhat-release", "/etc/issue", "/etc/timezone", "/etc/shells", "/etc/services", "/proc/cpuinfo", "/proc/meminfo",
-    "/proc/version", "/proc/loadavg", "/proc/uptime", "/usr/share/dict/words",
+    "/etc/redhat-release", "/etc/issue", "/etc/timezone", "/etc/shells", "/etc/services", "/proc/cpuinfo",
+    "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/usr/share/dict/words",
 }  # fmt: skip
 Reach = Literal["file", "pattern", "subtree"]
 

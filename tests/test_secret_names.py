@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend
 from toolcrib import Answer, Question, Toolbox, Verdict
+from toolcrib.command.judge import judge
 from toolcrib.command.judge import secrets_below as below
+from toolcrib.command.judge.links import Links
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.errors import ErrorCode
 from toolcrib.rules import read_rules
@@ -159,3 +162,23 @@ def test_too_many_to_look_at_ask(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     result = box_in(folder, "supervised").call_sync("shell", {"command": "grep -r TOKEN ."})
     assert "needs approval" in result.text and "more than 5 names to look at" in result.text
     assert "TOKEN" in box_in(folder, "full").call_sync("shell", {"command": "grep -r TOKEN ."}).text
+
+
+OPTIONS = [
+    # less takes what stands behind a file for a file, and ag a value that does not touch its option
+    ("less notes.txt -x .env", "ask"),
+    ("less notes.txt -x harmless.txt", "ask"),
+    ("ag x notes.txt --after harmless.txt", "ask"),
+    ("ag x notes.txt --after /etc/hostname", "ask"),
+    ("less -x 4 notes.txt", "plain"),
+    ("cut -d / -f 1 notes.txt", "plain"),
+    ("head -n 5 notes.txt", "plain"),
+    ("grep -A 2 -e id_rsa notes.txt", "plain"),
+    ("sort -t . -k 2 notes.txt", "plain"),
+]
+
+
+@each(("command", "verdict"), OPTIONS)
+def test_the_value_of_an_option_that_names_one_asks(folder: Path, command: str, verdict: str) -> None:
+    (folder / "2").write_text("")
+    assert judge(command, workspace=str(folder), links=Links(str(folder), str(folder))).verdict == verdict

@@ -168,9 +168,11 @@ class PlanJudge:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):
-            for path, access, reach, contents, follows, opens, listed in known.operands:
+            for path, access, reach, contents, follows, opens, listed, guessed in known.operands:
                 place = paths.relative(paths.join(folder, path), self.workspace)
-                operands.append(Operand(place, access, reach))
+                if guessed and (self.links is None or not self.links.exists(place)):
+                    continue
+                operands += [] if guessed else [Operand(place, access, reach)]
                 # git shows what it has stored; with a file hidden it would show that as deleted.
                 searches = reach == "subtree" and contents and access == "read" and not listed
                 if searches and known.name not in STORED_TOO:

@@ -25,6 +25,13 @@ class Links:
     folder: str
     runs_code: bool = False
 
+    def exists(self, path: str) -> bool:
+        """Whether anything is at a path; a link counts."""
+        try:
+            return os.path.lexists(posixpath.join(self.folder, path))
+        except ValueError:  # no name that a file could have
+            return False
+
     def objections(
         self, path: str, *, contents: bool, pattern: bool = False, below: bool = False
     ) -> Iterator[tuple[str, str]]:

@@ -46,6 +46,9 @@ class TouchedPath(NamedTuple):
     follows: bool = False  # whether links below it are followed
     opens: bool = True  # whether a link to it is followed at all
     listed: bool = False  # whether only names from a listing are opened, each of which is looked at
+    guessed: bool = (
+        False  # whether it is the value of an option, and a path only if the program reads that otherwise
+    )
 
 
 @dataclass(slots=True)
@@ -163,6 +166,11 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
     here = (recursive or (deep and usage.here)) and found.placed <= _before_files(usage, found)
     if here or (usage.here and not touched):
         touched.append(TouchedPath(".", "read", "subtree" if deep else "file", usage.contents, follows))
+    # Behind an operand, or where its value must touch it, some programs take an option's value for a file.
+    values = [] if found.options & set(usage.instead.split()) else [word.literal for word in found.apart]
+    may_be = [value for value in values if value and value.strip("./")]
+    shows = TouchedPath("", "read", "file", usage.contents, opens=usage.opens, guessed=True)
+    touched += [shows._replace(path=value) for value in may_be]
     return touched
 
 

@@ -88,6 +88,9 @@ class Arguments:
     values: list[tuple[str, Word]] = field(default_factory=list)
     starts_with_option: bool = False
     placed: int = 0  # how many operands stood there, values of options left out
+    apart: list[Word] = field(
+        default_factory=list
+    )  # values that are no paths, and stand in a word of their own
 
     def of(self, *kinds: str) -> list[str]:
         return [word.literal or show_word(word) for word, kind in self.operands if kind in kinds]
@@ -165,10 +168,10 @@ def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], 
             raise NotProved(f"{name}: an option that is only known when it runs")
         found.options.add(stem)
         if kind in ("data", "read", "write"):
-            _value(name, stem, kind, _next(name, stem, waiting), found)
+            _value(name, stem, kind, _next(name, stem, kind, waiting, found), found)
         elif kind == "pair":
             for _ in range(2):
-                _value(name, stem, "data", _next(name, stem, waiting), found)
+                _value(name, stem, "data", _next(name, stem, "data", waiting, found), found)
         return
     if text.startswith("--"):
         raise NotProved(f"{name}: option {stem} is not on its list")
@@ -192,18 +195,26 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
             if touching.parts:
                 _value(name, option, "data", touching, found)
             return
-        _value(name, option, kind, touching if touching.parts else _next(name, option, waiting), found)
+        _value(
+            name,
+            option,
+            kind,
+            touching if touching.parts else _next(name, option, kind, waiting, found),
+            found,
+        )
         return
     if word.literal is None:
         raise NotProved(f"{name}: an option that is only known when it runs")
 
 
-def _next(name: str, option: str, waiting: list[Word]) -> Word:
+def _next(name: str, option: str, kind: str, waiting: list[Word], found: Arguments) -> Word:
     if not waiting:
         raise NotProved(f"{name}: {option} needs a value")
     word = waiting.pop(0)
     if word.is_glob:
         raise NotProved(f"{name}: a pattern as the value of {option} (it may become several words)")
+    if kind == "data":
+        found.apart.append(word)
     return word
 
 

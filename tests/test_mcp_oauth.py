@@ -24,6 +24,7 @@ from tests.mcp_servers.authorisation_server import (
     Person,
     ProtectedServer,
 )
+from tests.test_fuzz_codecs import paths, put
 from tests.test_secrets_stores import keyring_of_ours  # noqa: F401 - a fixture
 from tests.virtual_time import run_virtually
 from toolcrib.mcp.client.oauth import (
@@ -671,6 +672,20 @@ async def test_a_login_that_cannot_be_read_is_none(world: World) -> None:
     (world.folder / "logins.json").chmod(0o644)
     async with world.client() as client:
         assert "logins cannot be read or stored" in await call(client)
+
+
+async def test_a_wrong_value_anywhere_in_a_login_is_told_in_words(world: World) -> None:
+    world.issuer.changes["dpop_signing_alg_values_supported"] = ["ES256"]
+    await world.log_in(OAuthSettings(dpop=True))
+    file = world.folder / "logins.json"
+    (name, text), *_ = json.loads(file.read_text()).items()
+    for path in paths(json.loads(text)):
+        for junk in (None, True, 10**400, "\ud800", "x", [None], {}):
+            file.write_text(json.dumps({name: json.dumps(put(json.loads(text), path, junk))}))
+            for hours in (0, 2):
+                world.now = 1_000_000.0 + hours * 3600
+                async with world.client(OAuthSettings(dpop=True)) as client:
+                    assert await call(client), (path, junk)
 
 
 GUARDED: dict[str, tuple[str, str, str]] = {

@@ -17,9 +17,10 @@ import os
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.call import FORMAT
 from toolcrib.mcp.client.oauth.clients import Client
@@ -30,6 +31,9 @@ from toolcrib.mcp.client.oauth.settings import OAuthSettings
 from toolcrib.private_files import OPEN_FLAGS, locked, state_folder
 from toolcrib.secrets.secret_file import SecretFile
 from toolcrib.secrets.stores import SecretError, SecretStore
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = ["ChangeableStore", "Login", "LoginStore", "login_name"]
 
@@ -64,22 +68,16 @@ class Login:
             data = json.loads(text)
             if data.pop("format") != FORMAT:
                 return None
-            token = data.pop("token")
-            return cls(
-                issuer=_made(IssuerMetadata, data.pop("issuer")),
-                client=_made(Client, data.pop("client")),
-                token=None if token is None else _made(TokenSet, token),
-                wanted_scopes=tuple(data.pop("wanted_scopes")),
-                **data,
-            )
+            return _adapter().validate_json(json.dumps(data), strict=True)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
 
-def _made(kind: type[Any], data: dict[str, Any]) -> Any:
-    """A dataclass of ours from its JSON: lists are tuples in all of them."""
-    names = {one.name for one in fields(kind)}
-    return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in data.items() if key in names})
+@cache
+def _adapter() -> TypeAdapter[Login]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Login)
 
 
 def login_name(server_url: str, settings: OAuthSettings, profile: str = "") -> str:

@@ -104,6 +104,8 @@ class TokenSource:
             login = await self._stored()
             if login is not None and login.token is not None and login.token.due(self._now()):
                 login = await self._refreshed(login, login.token)
+            if login is not None:
+                self._dpop_key(login)  # which cannot be read, is said here
             return _with_another_token(login, None)
 
     def accepted(self, login: Login) -> None:
@@ -420,7 +422,13 @@ class TokenSource:
         if not login.dpop_key:
             return None
         if self._memory.dpop is None or self._memory.dpop.pem != login.dpop_key:
-            self._memory.dpop = DpopKey(login.dpop_key)
+            try:
+                self._memory.dpop = DpopKey(login.dpop_key)
+            except ValueError:
+                words = (
+                    f"the key of the login at {self.server.name} cannot be read: log out, and log in again"
+                )
+                raise OAuthError(words) from None
         return self._memory.dpop
 
 

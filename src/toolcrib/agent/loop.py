@@ -188,12 +188,10 @@ class RunLoop:
             reason = Reason.TOO_LONG if error.too_long else Reason.MODEL_ERROR
             return self._finished(reason, "", str(error))
         except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
-            if isinstance(error, TimeoutError) and deadline.expired():
-                return self._finished(
-                    Reason.BUDGET,
-                    "",
-                    f"the budget of {counted(self.settings.budget.seconds, 'second')} has passed",
-                )
+            seconds = self.settings.budget.seconds
+            if isinstance(error, TimeoutError) and deadline.expired() and seconds is not None:
+                spent = f"the budget of {counted(seconds, 'second')} has passed"
+                return self._finished(Reason.BUDGET, "", spent)
             self._finished(Reason.FAILED, "", f"{type(error).__name__}: {error}")
             raise
         except BaseException as error:

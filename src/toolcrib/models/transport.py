@@ -196,6 +196,7 @@ class Transport:
         return None if self.deadline is None else asyncio.get_running_loop().time() + self.deadline
 
     def _too_late(self) -> ModelError:
+        assert self.deadline is not None  # else no answer is too late
         return ModelError(
             f"{self.name} did not answer within {counted(self.deadline, 'second')}", retryable=True
         )

@@ -165,14 +165,13 @@ def why_not_working(backend: SandboxBackend, trials: Path | None = None) -> str:
 
 
 def _why_not_working(backend: SandboxBackend, trials: Path | None) -> str:
-    if trials is not None:
-        from toolcrib.command.sandbox.kept_trials import held, keep
+    def trial() -> str:
+        from toolcrib.command.sandbox.probe import probe
 
-        if held(trials, backend.name):
-            return ""
-    from toolcrib.command.sandbox.probe import probe
+        return "; ".join(probe(lambda workspace, home: backend.make(workspace, home=home)))
 
-    problem = "; ".join(probe(lambda workspace, home: backend.make(workspace, home=home)))
-    if trials is not None and not problem:
-        keep(trials, backend.name)
-    return problem
+    if trials is None:
+        return trial()
+    from toolcrib.command.sandbox.kept_trials import unless_held
+
+    return unless_held(trials, backend.name, trial)

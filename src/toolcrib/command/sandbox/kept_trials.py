@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from toolcrib.command.sandbox.level import SandboxError
 from toolcrib.command.sandbox.mounts import bwrap
 from toolcrib.private_files import OPEN_FLAGS, belongs_to_another_user, others_may, replace_private_file
 
-__all__ = ["held", "keep"]
+__all__ = ["unless_held"]
 
 SECONDS: Final = 24 * 3600
 MAX_SIZE: Final = 100_000
@@ -36,26 +37,32 @@ STATUS: Final = (
 NAMESPACES: Final = ("user", "mnt", "pid", "net", "ipc", "cgroup")
 
 
-def held(file: Path, backend: str) -> bool:
-    """Whether a back end held when it was tried here within a day, and nothing has changed since that could matter."""
+def unless_held(file: Path, backend: str, trial: Callable[[], str]) -> str:
+    """The problem that a trial of a back end finds, "" if it holds. It is not tried if the file says that it held.
+
+    That it held is noted, unless the file cannot be written.
+    """
     if sys.platform != "linux":
-        return False
-    kept = _read(file).get(backend)
+        return trial()
+    machine, noted = _machine(), _read(file)
+    if _held(noted.get(backend), machine):
+        return ""
+    problem = trial()
+    if not problem:
+        try:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            noted[backend] = {"machine": machine, "at": time.time()}
+            replace_private_file(file, json.dumps(noted).encode())
+        except OSError:
+            pass
+    return problem
+
+
+def _held(kept: Any, machine: str) -> bool:
+    """Whether it held here within a day, and nothing has changed since that could matter."""
     if not isinstance(kept, dict) or not isinstance(kept.get("at"), int | float):
         return False
-    return 0 <= time.time() - kept["at"] < SECONDS and kept.get("machine") == _machine()
-
-
-def keep(file: Path, backend: str) -> None:
-    """Note that a back end held now. Nothing is noted where the file cannot be written."""
-    if sys.platform != "linux":
-        return
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        noted = {**_read(file), backend: {"machine": _machine(), "at": time.time()}}
-        replace_private_file(file, json.dumps(noted).encode())
-    except OSError:
-        return
+    return 0 <= time.time() - kept["at"] < SECONDS and kept.get("machine") == machine
 
 
 def _read(file: Path) -> dict[str, Any]:

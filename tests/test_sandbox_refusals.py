@@ -207,3 +207,25 @@ def test_an_index_of_packages_is_offered_by_its_name(ws: Path, said: str, host: 
     denial = backend("bubblewrap")(ws).explain(1, said, Launch([], {}, str(ws)))
     assert denial is not None and denial.permission is not None
     assert (denial.permission.kind, denial.permission.target) == (("host", host) if host else ("network", ""))
+
+
+LACKING = {
+    "{python} -c 'import multiprocessing; multiprocessing.Lock()'": "/dev/shm",
+    "{python} -c 'from multiprocessing.shared_memory import SharedMemory; SharedMemory(create=True, size=9)'": "/dev/shm",
+    "{python} -c 'import pty; pty.fork()'": "/dev/ptmx",
+    "{python} -c 'import socketserver; socketserver.TCPServer((\"127.0.0.1\", 0), None)'": "loopback",
+    'node -e \'require("net").createServer().listen(0, "127.0.0.1")\'': "loopback",
+    "echo 'Could not determine a usable local IP for this machine.'; exit 1": "loopback",
+    "mkdir /tmp/locks-of-a-tool": "TMPDIR",
+}
+
+
+@pytest.mark.promise("sandbox.md", "what Landlock cannot give is told, with how to install what can")
+@pytest.mark.parametrize("command", LACKING)
+def test_what_landlock_cannot_give_is_told_and_not_asked_about(
+    ws: Path, house: dict[str, str], command: str
+) -> None:
+    _can_run(command)
+    done = run(backend("landlock")(ws, home=house["home"]), _filled(command, house), ws)
+    assert done.denial is not None and LACKING[command] in done.denial.message, done.said
+    assert "ubblewrap" in done.denial.message and done.denial.permission is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -26,7 +27,7 @@ from toolcrib.command.sandbox.files.shown_settings import (
     readable_settings,
     settings_of_git,
 )
-from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
+from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
 from toolcrib.command.sandbox.packages import cache_variables
 from toolcrib.command.sandbox.process import kernel, seccomp
@@ -72,6 +73,27 @@ NOT_READ = (
     "/sys/kernel/tracing",
     "/sys/fs/bpf",
 )
+
+
+# What needs namespaces, with what programs say that did not get it.
+DENIED = r"[^\n]*(?:\n[^\n]{0,300}){0,2}?(?:permission denied|eacces|errno 13)"
+LACKING = {
+    "shared memory or semaphores (/dev/shm)": re.compile(
+        rf"(?:SemLock|sem_open|shm_open|/psm_\w|/dev/shm|posix_ipc){DENIED}", re.IGNORECASE
+    ),
+    "new terminals (/dev/ptmx)": re.compile(
+        rf"out of pty devices|(?:/dev/ptmx|openpty|forkpty){DENIED}", re.IGNORECASE
+    ),
+    "connections between its own processes (loopback)": re.compile(
+        r"usable local IP|listen EPERM|(?:socketserver\.py|TCPServer|HTTPServer|start_server|create_server|\.bind)\b"
+        r"[^\n]*(?:\n[^\n]{0,300}){0,12}?PermissionError: \[Errno 1\]"
+    ),
+}
+# A folder right below /tmp that a program could not make, in the middle of a message.
+IN_TMP = re.compile(r"['\"`‘“ ](/tmp/[\w.-]+)[^\n]{0,200}(?:\n[^\n]{0,200})?permission denied", re.IGNORECASE)
+NOT_IN_TMP = "files in /tmp itself, but a folder of its own (TMPDIR)"
+TAKE_IT = "`toolcrib doctor` says what keeps it from working here"
+ENDING = 60_000  # characters of an output in which they are looked for
 
 
 class Landlock(ConfiningSandbox):
@@ -167,6 +189,24 @@ class Landlock(ConfiningSandbox):
         if wanted.file_size is not None:
             made.append((resource.RLIMIT_FSIZE, wanted.file_size))
         return made
+
+    def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:
+        """The refusal that made a command fail. What Landlock cannot give is nothing that a person could allow."""
+        ending = output[-ENDING:].replace(self.scratch.path(), "") if returncode else ""
+        off = self.level.network is not Network.ON
+        lacking = [
+            what
+            for what, words in LACKING.items()
+            if (off or "loopback" not in what) and words.search(ending)
+        ]
+        if any(not os.path.lexists(match[1]) for match in IN_TMP.finditer(ending)):
+            lacking.append(NOT_IN_TMP)
+        if not lacking:
+            return super().explain(returncode, output, launch)
+        how = next(iter(self.why_not_better), TAKE_IT)
+        what = ", and no ".join(lacking)
+        words = f"The sandbox (landlock) gives commands no {what}. Bubblewrap would: tell the user. {how}."
+        return Denial("system", lacking[0], words)
 
     def report(self) -> SandboxReport:
         abi = kernel.landlock_abi()

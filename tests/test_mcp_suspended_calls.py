@@ -325,6 +325,17 @@ async def test_a_task_that_asks_for_what_it_may_not_have_is_cancelled() -> None:
     assert "which it may not ask" in result.text and job.sent[-1] == ("tasks/cancel", "t1")
 
 
+async def test_a_task_whose_names_are_too_long_is_left() -> None:
+    job = Job(DONE, created={"status": "working", "taskId": "t" * 1_001})
+    async with calling(job.server()) as box:
+        result = await box.call("srv__do", {})
+    assert "whose id is too long" in result.text and job.sent == [("tools/call", "do")]
+    job = Job({**WANTS, "inputRequests": {"w" * 1_001: WANTS["inputRequests"]["who"]}})  # type: ignore[index]
+    async with calling(job.server()) as box:
+        result = await box.call("srv__do", {})
+    assert "a name that is too long" in result.text and job.sent[-1] == ("tasks/cancel", "t1")
+
+
 async def test_a_run_waits_at_the_question_of_a_task_and_goes_on_with_the_task() -> None:
     job = Job(WANTS)
     agent, _ = agent_over(job.server(), effects={"do": Effect.DESTRUCTIVE})

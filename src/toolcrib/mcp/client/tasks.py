@@ -26,6 +26,9 @@ MAX_FAILURES = 5  # polls in a row that fail
 CANCEL = 0.8  # seconds in which a server is told to cancel a task
 POLL_TIMEOUT = 30.0  # seconds that one poll may take
 MAX_INPUTS = 100  # requests that one task may make
+MAX_NAME = (
+    1_000  # characters of a task's id, and of the name of a request: they are sent with each poll, and saved
+)
 INVALID_PARAMS = -32602
 
 
@@ -42,6 +45,8 @@ async def task_result(
     task = created.get("taskId")
     if not isinstance(task, str) or not task:
         raise RemoteFailure("answered with a task that has no id", unknown=True)
+    if len(task) > MAX_NAME:
+        raise RemoteFailure("answered with a task whose id is too long", unknown=True)
     answered: set[str] = set(state["answered"]) if state else set()
     current: Mapping[str, Any] = {} if state else created
     try:
@@ -64,6 +69,8 @@ async def task_result(
                 else {}
             )
             if new:
+                if any(len(key) > MAX_NAME for key in new):
+                    raise _TooMany("asked something under a name that is too long", unknown=True)
                 if len(answered) + len(new) > MAX_INPUTS:
                     raise _TooMany(f"asked more than {MAX_INPUTS} things in one task", unknown=True)
                 save = {"kind": "task", "task": {"taskId": task}, "answered": sorted(answered)}

@@ -47,7 +47,7 @@ class Regex:
 
     Only what every engine means the same by is taken: no look-around, no back reference, no word boundary; anchors
     at the ends alone, where they change nothing. `\d`, `\w` and `\s` are ASCII, `.` is any character but a newline.
-    ValueError for any other pattern.
+    ValueError for any other pattern, and for repeats within repeats that count to more than a million characters.
 
     >>> Regex(r"\d{4}-\d{2}").pattern
     '\\d{4}-\\d{2}'

@@ -19,15 +19,17 @@ from hypothesis import strategies as st
 
 from tests.commands_elsewhere import commands_elsewhere, commands_with
 from tests.properties import examples
-from toolcrib import Agent, Toolbox, ToolCall
+from toolcrib import Agent, Answer, Toolbox, ToolCall, Verdict
 from toolcrib.command.background import ProcessOutput, process_output
 from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
 from toolcrib.command.launch import ShellKind
+from toolcrib.command.sandbox import NoSandbox
 from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
 from toolcrib.models import Scripted
+from toolcrib.question import Lasting
 from toolcrib.result import ToolResult
-from toolcrib.rules import CommandPattern, RulePolicy
+from toolcrib.rules import ApprovalStore, CommandPattern, RulePolicy
 from toolcrib.rules.rule import Rule
 from toolcrib.secrets import Environment
 from toolcrib.toolbox.policy import Verb
@@ -396,7 +398,9 @@ async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
         asked.clear()
         assert not (await typed(text="echo fi", keys=["tab", "backspace"])).is_error
         assert not (await typed(text="x\n")).is_error  # nobody knows what the line is, so it is asked about
-        assert [question.action for question in asked][-1] == "type the rest of a line into bash-1"
+        assert [question.action for question in asked][
+            -1
+        ] == "type the rest of a line into bash-1, which runs bash -i"
         asked.clear()
         assert "\n3\n" in (await typed(text="echo $((1 + 2))\n")).text
         assert len(asked) == 1
@@ -471,3 +475,21 @@ def test_a_reading_never_ends_within_a_character(text: str, cut: int) -> None:
     kept = whole_characters(data)
     assert data.startswith(kept) and len(data) - len(kept) < 33
     kept.decode()
+
+
+async def test_an_always_for_what_is_typed_holds_for_that_process_alone(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def approver(question: Any) -> Answer:
+        asked.append(question.tool)
+        return Answer(Verdict.ALWAYS, lasting=Lasting.USER)
+
+    store = ApprovalStore(tmp_path / "approvals.json")
+    for command in ("cat", "cat -u"):
+        asked.clear()
+        tools = workspace_tools(Workspace(tmp_path), sandbox=NoSandbox())
+        async with Toolbox(tools, approver=approver, approvals=store, project="p") as box:
+            await box.call("shell", {"command": f"{command} >&1 | tee x", "run_in_background": True})
+            for _ in range(2):
+                await box.call("process_write", {"process_id": "cat-1", "text": "y\n", "timeout": 0})
+        assert asked == ["shell", "process_write"], "cat-1 of another run is another process"

@@ -191,7 +191,8 @@ async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process
             raise ToolError(f"Nothing was typed, and never will be, whoever asks for it: {judgement.reason}.")
         line = whole if before is not None else f"(what keys made of the line) {whole}"
         reached = _accesses(whole) if before is not None else (Access(Reach.RUN, line), *_accesses(whole))
-        await ctx.ask(f"type the rest of a line into {process.id}", [line], accesses=reached)
+        action = f"type the rest of a line into {process.id}, which runs {spelled_out(process.command)}"
+        await ctx.ask(action, [line], accesses=reached)
     known: str | None = whole.rpartition("\n")[2]
     if before is None and "\n" not in params.text:
         known = None

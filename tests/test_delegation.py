@@ -15,7 +15,7 @@ from tests.properties import examples
 from toolcrib import Agent, Answer, Effect, Question, Toolbox, Verdict, tool
 from toolcrib.agent import Budget, Outcome, Reason
 from toolcrib.agent.delegation import Delegate, delegation_tools
-from toolcrib.events import Event, QuestionAsked, RunFinished, RunStarted
+from toolcrib.events import CallFinished, Event, QuestionAsked, RunFinished, RunStarted
 from toolcrib.messages import Request
 from toolcrib.models import Scripted
 from toolcrib.rules import Rule, RulePolicy, read_rules
@@ -160,7 +160,21 @@ async def test_what_is_not_wanted_is_not_shown(given: Any, names: list[str], has
 async def test_under_read_only_an_agent_that_only_reads_can_have_a_task() -> None:
     reader = helper(calling(("look", {"path": "a"})), saying("seen"), tools=[look])
     assert results(await manager(reader, autonomy="read_only").run("go")) == ["seen"]
-    assert await spec_of(manager(helper(), autonomy="read_only")) is None
+
+
+async def test_under_read_only_an_agent_that_could_change_something_has_the_task_and_changes_nothing() -> (
+    None
+):
+    """Its rights are at most those of the run, whatever its own toolbox allows."""
+    helped = helper(
+        calling(("save", {"path": "a"}), ("wipe", {"path": "b"})), saying("tried"), autonomy="full"
+    )
+    agent = manager(helped, autonomy="read_only")
+    assert await spec_of(agent) is not None
+    run = agent.start("go")
+    ended = {event.tool: event async for event in run if isinstance(event, CallFinished)}
+    await run
+    assert {ended[name].code for name in ("save", "wipe")} <= {"denied", "unknown_tool"}
 
 
 # -- its place

@@ -198,3 +198,12 @@ def test_a_refused_call_shows_lists_and_objects_as_json(home: Home) -> None:
     )
     shown = home.run(*RUN).stdout
     assert 'path=["a", "b"]  limit={"least": 1, "of": [2, {"x": ["y"]}]}' in shown
+
+
+def test_a_run_that_only_reads_may_hand_out_tasks_that_only_read(home: Home) -> None:
+    """A helper has at most its maker's rights, so what it may not change need not be asked about."""
+    home.users.write_text(f"{OWN_MODEL}autonomy = 'full'\n")
+    found, _ = results(home, "--autonomy", "read_only")
+    assert found["new_task"] == "It is fine." and found["read_file"] == "by hand"
+    assert "not available" in found["write_file"] or "only reading" in found["write_file"]
+    assert (home.project / "a.txt").read_text() == "by hand"

@@ -82,7 +82,7 @@ class Facts(ListedFacts):
         approval_ignores: The parameters that a remembered approval does not depend on, such as a timeout: an
             "always" holds for the same call with another value of them.
         delegates: All that it changes, it changes by calls that are decided on by themselves (`agent.run(within=ctx)`,
-            `ctx.call`), so that calling it needs no approval of its own.
+            `ctx.call`), so that calling it needs no approval of its own, and it can be called under `read_only`.
         output_schema: What the tool returns: a JSON Schema, or a type; without it the return annotation says so.
             Results are checked against it. It is sent to providers that take one (OpenAI Responses, Gemini).
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.agent.outcome import Outcome, Reason
@@ -124,6 +125,7 @@ def worst_of(box: Toolbox[Any]) -> tuple[Effect, bool]:
     known, more = box.registry.given_facts()
     if more:
         known = [*known, *(Facts("", effect, frozenset()) for effect in Effect)]
-    shown = [facts for facts in known if shows(facts)]
+    # What a tool delegates changes nothing where no other tool of the box may.
+    shown = [facts for facts in known if shows(replace(facts, delegates=False))]
     worst = max((facts.effect for facts in shown), default=Effect.READ)
     return worst, any(facts.open_world or facts.server for facts in shown)

@@ -171,6 +171,8 @@ class Autonomy(StrEnum):
 class AutonomyPolicy:
     """The policy of one word: `read_only` runs and shows only READ, `supervised` asks for the rest, `full` runs all.
 
+    A tool that `delegates` runs at each of them: the calls that it makes are decided on by themselves, by this policy,
+    too.
     `sandboxed` asks as `supervised` does, except for a call whose accesses are all confined to a folder that the
     checkpoint of this turn can bring back.
     """
@@ -194,7 +196,9 @@ class AutonomyPolicy:
             if secret is not None:
                 verb = Verb.DENY if self.autonomy is Autonomy.READ_ONLY else Verb.ASK
                 return Decision(verb, f"it reads {secret}, which may hold secrets")
-        if decision.verb is Verb.ASK and (request.delegated or _only_free_changes(request)):
+        if decision.verb is not Verb.ALLOW and request.delegated:
+            return ALLOWED
+        if decision.verb is Verb.ASK and _only_free_changes(request):
             return ALLOWED
         if decision.verb is Verb.ASK and self.autonomy is Autonomy.SANDBOXED:
             return self._unless_undone(request, decision)
@@ -214,7 +218,7 @@ class AutonomyPolicy:
         return Decision(Verb.ALLOW, f"confined by {by}, and a checkpoint can bring it back", confined=True)
 
     def shows(self, facts: Facts) -> bool:
-        return self.autonomy is not _NARROWEST or facts.effect is _READ
+        return self.autonomy is not _NARROWEST or facts.effect is _READ or facts.delegates
 
     def __repr__(self) -> str:
         return f"AutonomyPolicy({self.autonomy.value!r})"

@@ -9,6 +9,7 @@ bubblewrap and strace): harmless if it changed no file, connected to nobody, sig
 ended well. A program that is not installed, a run that failed, and a command that found nothing to change although its
 description begins with a word such as "remove", or that asked a question, say nothing: they are left out and counted.
 `--labels` keeps the labels in a file, so that only the policies are run again; `--asking` lists what is wrong;
+`--looks` lists what programs that only tell their version or help look up in the folder that they run in;
 `--options` instead tries every option of every installed program of our tables, alone and with a file; `--kept FILE` keeps
 what was tried, so that a run that was stopped goes on.
 """
@@ -243,11 +244,14 @@ def main() -> None:
     )
     reader.add_argument("folder", type=Path)
     reader.add_argument("--options", action="store_true")
+    reader.add_argument("--looks", action="store_true")
     reader.add_argument("--kept", type=Path)
     reader.add_argument("--seed", type=int, default=1)
     reader.add_argument("--labels", type=Path)
     reader.add_argument("--asking", action="store_true")
     options = reader.parse_args()
+    if options.looks:
+        sys.exit(option_trials.report_looks() > 0)
     if options.options:
         sys.exit(option_trials.report(option_trials.try_options(options.kept, options.seed)) > 0)
     if options.labels and options.labels.exists():

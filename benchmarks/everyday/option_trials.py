@@ -159,6 +159,36 @@ def try_options(kept: Path | None, seed: int) -> list[Tried]:
     return list(done.values())
 
 
+def report_looks() -> int:
+    """Prints what programs that only tell (their version, their help) look up in the folder that they run in."""
+    asked = [(name, option) for option, names in TELLS.items() for name in sorted(names)]
+    there = [
+        (name, option) for name, option in asked if judge(f"{name} {option}").only_reads and installed(name)
+    ]
+    looked: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        grounds: Queue[Ground] = Queue()
+        for number in range(2):
+            grounds.put(Ground(Path(folder, str(number))))
+
+        def one(asked: tuple[str, str]) -> str:
+            ground = grounds.get()
+            try:
+                text = f"{installed(asked[0])} {asked[1]}"
+                names = ground.run(text, asked[0], limit=EACH + 2, looks=True).looked_up
+                return f"{text}: {', '.join(names[:5])}" if names else ""
+            finally:
+                grounds.put(ground)
+
+        with ThreadPoolExecutor(2) as pool:
+            looked = list(filter(None, pool.map(one, there)))
+    print(
+        f"{len(there)} commands of {len({name for name, _ in there})} programs, {len(looked)} look up names in their folder"
+    )
+    print("\n".join(looked))
+    return len(looked)
+
+
 def report(tried: Sequence[Tried]) -> int:
     """Prints what was tried, and every hole. Returns how many holes there are."""
     missing = sorted(name for name in programs() if not installed(name))

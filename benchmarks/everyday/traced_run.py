@@ -8,6 +8,7 @@ empty home, to connect, to signal a process that it did not start, or to change 
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import subprocess
@@ -27,6 +28,8 @@ CALLS = (
     "init_module,finit_module,delete_module,quotactl,acct,shmget,semget,msgget,shmctl,semctl,msgctl,add_key,keyctl,unshare,setns,"
     "bpf,perf_event_open,ioctl,sendto,sendmsg,setpriority,ioprio_set,sched_setaffinity,sched_setscheduler,prlimit64,execve,fallocate,clone,clone3,fork,vfork"
 )
+LOOKS = "access,faccessat,faccessat2,stat,lstat,newfstatat,statx,readlink,readlinkat,chdir"
+FOLDER = "/home/u/work"
 LINE = re.compile(r"(\d+) +(\w+)\((.*)")
 FD_FOLDER = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>, ")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -62,6 +65,7 @@ class Run:
     harms: tuple[str, ...]
     output: str = ""
     statuses: tuple[int, ...] = ()  # of the commands of a run of many, as far as it came
+    looked_up: tuple[str, ...] = ()  # names in the folder that it runs in, if that was asked for
 
 
 class Ground:
@@ -87,14 +91,15 @@ class Ground:
         statuses = tuple(int(line) for line in run.output.split() if line.isdigit())
         return replace(run, statuses=statuses)
 
-    def run(self, text: str, program: str, *, limit: float = LIMIT) -> Run:
+    def run(self, text: str, program: str, *, limit: float = LIMIT, looks: bool = False) -> Run:
+        """Runs a command. With `looks` it is also said which names in its folder it looked up, whether they exist or not."""
         if (self.work / "path").exists():
             shutil.rmtree(self.work / "path", ignore_errors=True)
         alone = sample_folder.place(self.work, text, program)
         before = sample_folder.state(self.work)
         trace = self.root / "trace"
         trace.unlink(missing_ok=True)
-        outcome, status, output = self._confined(text, trace, limit)
+        outcome, status, output = self._confined(text, trace, limit, f"{CALLS},{LOOKS}" if looks else CALLS)
         after = sample_folder.state(self.work)
         harms = _harms(trace.read_text("utf-8", "replace")) if trace.exists() else []
         changed = sorted(str(Path(name).relative_to(self.work)) for name in before.keys() ^ after.keys() | {
@@ -106,9 +111,10 @@ class Ground:
             self._renew()
         if not trace.exists():
             outcome = "not traced"
-        return Run(outcome, status, tuple(dict.fromkeys(harms)), output)
+        looked_up = _looked_up(trace.read_text("utf-8", "replace")) if looks and trace.exists() else ()
+        return Run(outcome, status, tuple(dict.fromkeys(harms)), output, (), tuple(looked_up))
 
-    def _confined(self, text: str, trace: Path, limit: float) -> tuple[Outcome, int, str]:
+    def _confined(self, text: str, trace: Path, limit: float, calls: str) -> tuple[Outcome, int, str]:
         binds = [word for name in SYSTEM if Path("/", name).exists() for word in _shown(Path("/", name))]
         trace.touch()
         argv = [
@@ -116,7 +122,7 @@ class Ground:
             "--bind", str(self.work), "/home/u/work", "--bind", str(trace), "/home/trace", "--unshare-all", "--die-with-parent", "--new-session",
             "--chdir", "/home/u/work", "--clearenv",
             *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
-            "strace", "-f", "-qq", "-y", "-s", "200", "--seccomp-bpf", "-e", f"trace={CALLS}", "-o", "/home/trace", "bash", "-c", text,
+            "strace", "-f", "-qq", "-y", "-s", "200", "--seccomp-bpf", "-e", f"trace={calls}", "-o", "/home/trace", "bash", "-c", text,
         ]  # fmt: skip
         with tempfile.TemporaryFile() as said:
             try:
@@ -142,6 +148,19 @@ def _shown(path: Path) -> list[str]:
         if path.is_symlink()
         else ["--ro-bind", str(path), str(path)]
     )
+
+
+def _looked_up(trace: str) -> list[str]:
+    """The names in the folder that calls asked for, opened or executed. What bash asks of the folder itself is none."""
+    found = [match for match in map(LINE.match, trace.splitlines()) if match is not None]
+    named = [
+        path for match in found if match[2] in LOOKED for path in _paths(match[3].partition(") = ")[0])[:1]
+    ]
+    normal = dict.fromkeys(posixpath.normpath(path) for path in named)
+    return [path.removeprefix(f"{FOLDER}/") for path in normal if path.startswith(f"{FOLDER}/")]
+
+
+LOOKED = {"open", "openat", "execve", *LOOKS.split(",")}
 
 
 def _harms(trace: str) -> list[str]:

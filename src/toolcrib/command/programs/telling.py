@@ -2,6 +2,7 @@
 
 A program that first looks for settings in the folder it runs in is not among them: `hg --version` loads the extensions
 and `mvn --version` the options of java that a project names.
+`everyday_commands.py --looks` lists what each of these looks up in its folder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _BOTH = """accessdb ack addftinfo addpart addr2line ag agetty apropos apt apt-ca
     eu-findtextrel eu-make-debug-archive eu-nm eu-objdump eu-ranlib eu-readelf eu-size eu-stack eu-strings eu-strip
     eu-unstrip expand factor fallocate fdfind fgrep file filterdiff fincore find findfs findmnt flipdiff flock fmt
     fold free fsck fsck.cramfs fsck.minix fsfreeze fstrim fzf g++ gawk gawkbug gcc gcc-ar gcc-nm gcc-ranlib gcov
-    gcov-dump gcov-tool geqn getconf getent getfacl getfattr getopt gettext gettext.sh gettextize getty git gitdiff
+    gcov-dump gcov-tool geqn getconf getent getfacl getfattr getopt gettext gettext.sh gettextize getty git
     glilypond gmake gold gperl gpg gpic gpinyin gprof
     grap2graph grep grepdiff grn grodvi groff grog grolbp grolj4 gropdf grops grotty groups gtbl gunzip
     gzexe gzip hardlink hd head hexdump hexyl hostid hostnamectl hpftodit htop hwclock hyperfine i386 iconv
@@ -53,9 +54,9 @@ _HELP = """7z 7za 7zr chage chfn chgpasswd chpasswd chsh dcb duf errno exiftool 
     groupdel groupmems groupmod grpck grpconv grpunconv isutf8 lastlog lsb_release newusers openssl optscript passwd
     pdfinfo pdftotext pod2man pwck pwconv pwunconv readtags strace-log-merge unzip update-locale
     update-shells useradd userdel usermod vdpa vigr vipw"""
-_VERSION = """chrt corelist dnsdomainname domainname encguess fixcvsdiff fuser gdiffmk gp-archive hostname
+_VERSION = """chrt corelist dnsdomainname domainname encguess fixcvsdiff fuser gdiffmk hostname
     identify killall lesskey lspci lsusb mii-tool mogrify ninja nisdomainname nstat pager pre-grohtml prtstat
-    pslog pstree pstree.x11 pydoc3 pygettext3 slattach sqlite3 toilet ug ugrep xmllint xxd ypdomainname zipdetails
+    pslog pstree pstree.x11 pydoc3 pygettext3 slattach sqlite3 toilet ugrep xmllint xxd ypdomainname zipdetails
     zstdless"""
 _H = """7z 7za 7zr accessdb addpart addr2line ag apropos apt apt-cache apt-cdrom apt-config apt-get apt-mark ar arp awk
     batcat bc blkdiscard blkid blkzone blockdev brotli btop bunzip2 busctl bzcat bzip2 c++filt c_rehash catman cdiff
@@ -63,7 +64,7 @@ _H = """7z 7za 7zr accessdb addpart addr2line ag apropos apt apt-cache apt-cdrom
     cppcheck cppw csvclean csvcut csvformat csvgrep csvjoin csvjson csvlook csvpy csvsort csvsql csvstack csvstat
     ctest ctrlaltdel curl dc dcb delpart depmod dmesg dos2unix dpkg-maintscript-helper duf dwp elfedit envsubst
     errno exiftool expiry faillog fallocate fdfind fincore findfs findmnt flock fsck.cramfs fsck.minix fsfreeze
-    fstrim fzf gawk gcc-ar gcc-nm gcc-ranlib gcov gcov-dump gcov-tool getfacl getopt gettext git gitdiff glilypond
+    fstrim fzf gawk gcc-ar gcc-nm gcc-ranlib gcov gcov-dump gcov-tool getfacl getopt gettext git glilypond
     gmake gofmt gpasswd gperl gpg gpinyin gprof groff grog grolbp groupadd groupdel groupmems
     groupmod grpck grpconv grpunconv gunzip gzip hardlink hd hexdump hexyl hostnamectl htop hwclock hyperfine i386
     ifconfig in2csv insmod ionice ipcmk ipcrm ipcs ipmaddr iptunnel ischroot isosize isutf8 java journalctl jq
@@ -93,7 +94,7 @@ _V = """accessdb addpart addr2line ag apropos ar arp awk batcat blkdiscard blkid
     e2mmpstatus egrep envsubst eu-addr2line eu-ar eu-elfclassify eu-elfcmp eu-elfcompress eu-elflint eu-findtextrel
     eu-nm eu-objdump eu-ranlib eu-size eu-stack eu-strings eu-strip eu-unstrip fallocate fdfind fgrep filefrag
     fincore findfs findmnt flock free fsck fsck.cramfs fsck.ext2 fsck.ext3 fsck.ext4 fsck.minix fsfreeze fstrim
-    fuser gawk gcc-ar gcc-nm gcc-ranlib genl getent getopt gettext gold gp-archive
+    fuser gawk gcc-ar gcc-nm gcc-ranlib genl getent getopt gettext gold
     grep gunzip gzip hardlink hd hexdump hexyl hostname htop hwclock hyperfine i386 iconv iconvconfig ifconfig
     in2csv infocmp infotocap insmod ionice ip ipcmk ipcrm ipcs ipmaddr iptunnel ischroot isosize jq json_pp killall
     kmod last lastb ld ld.bfd ld.gold ldattach ldconfig lesskey lexgrog linux32 linux64 locale localedef logger look
@@ -106,7 +107,7 @@ _V = """accessdb addpart addr2line ag apropos ar arp awk batcat blkdiscard blkid
     pygettext3 pzstd ranlib rdma readprofile recode-sr-latin rename.ul renice reset resizepart rev rg rgrep rmmod
     rmt-tar route rsync rtacct rtcwake rtmon run-parts runuser script scriptlive scriptreplay setarch setpriv setsid
     shellcheck size skill slabtop slattach snice sql2csv ss ssh start-stop-daemon strace streamzip strings strip
-    sulogin swaplabel switch_root sysctl tabs taskset tc tic tidy tload tmux toe tput tset uclampset ug ugrep ul
+    sulogin swaplabel switch_root sysctl tabs taskset tc tic tidy tload tmux toe tput tset uclampset ugrep ul
     uncompress units unix2dos unix2mac unlz4 unpigz unrar unshare unxz unzstd uptime utmpdump vdpa vmstat w w3m wall
     wdctl wget whatis whereis wipefs write xgettext xz xzcat xzegrep xzfgrep xzgrep ypdomainname zcat zegrep zfgrep
     zgrep zramctl zstd zstdcat zstdmt"""

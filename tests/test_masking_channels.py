@@ -231,6 +231,8 @@ async def test_pieces_that_are_reported_give_no_whole(value: str, size: int, tmp
             ctx.report(tip=piece)
         for piece in pieces:
             ctx.report(result=piece)
+        for piece in pieces:
+            ctx.report(result={"of": ["log", {"output": piece}]})
         return "done"
 
     @tool(effect=Effect.READ, secrets=())
@@ -251,6 +253,10 @@ async def test_pieces_that_are_reported_give_no_whole(value: str, size: int, tmp
             assert value.replace("\n", "")[8:24] not in shown
             assert shown.startswith("the key is ")
             assert "was it" in shown
+        data = [event.result for event in ear.events if isinstance(getattr(event, "result", None), dict)]
+        shown = "".join(one["of"][1]["output"] for one in data)
+        assert found(shown) == "" and value.replace("\n", "")[8:24] not in shown
+        assert shown.startswith("the key is ") and "was it" in shown
 
 
 async def test_ordinary_reports_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -43,6 +43,11 @@ IN_PIECES: dict[type[Event], str] = {
 BESIDE = (ModelSilent, ProcessStarted, ProcessEnded, ServerChanged)
 OF_JSON = (ArgumentsDelta, OutputDelta)  # pieces that have a path
 
+MAX_PLACES = (
+    1_000  # in the data that running calls report, whose texts are followed from one report to the next
+)
+OpenReports = dict[tuple[Any, ...], SuccessiveTexts]
+"""By call, field and path in the data: the texts that a running call reported there."""
 OpenTexts = dict[tuple[Any, ...], tuple[RedactedStream, Event]]
 """By kind of text, or by call and path in its arguments: what was held back, and the last event."""
 
@@ -102,7 +107,7 @@ class MaskedEvents:
             open_texts[place] = stream, made
         return [*before, made] if getattr(made, name) or finished else before
 
-    def _report(self, shown: dict[tuple[Any, str], SuccessiveTexts], event: Any) -> CallEvent:
+    def _report(self, shown: OpenReports, event: Any) -> CallEvent:
         made: CallEvent = self._masked(event, but=("tip", "result"))
         for name in ("tip", "result"):
             value = getattr(event, name)
@@ -112,11 +117,27 @@ class MaskedEvents:
                     shown[place] = SuccessiveTexts()
                 setattr(made, name, self._masking.mask_successive(shown[place], value))
             elif value is not None and not isinstance(event, CallFinished):
-                setattr(made, name, self._masking.mask_report(value))
+                setattr(made, name, self._successive(shown, (event.key, name), value))
         if event.state.terminal:
             for name in ("tip", "result"):
-                shown.pop((event.key, name), None)
+                for place in [place for place in shown if place[:2] == (event.key, name)]:
+                    del shown[place]
         return made
+
+    def _successive(self, shown: OpenReports, place: tuple[Any, ...], value: Any) -> Any:
+        """Data that a tool reported, without secrets, also those spread over the texts at one place of its reports."""
+        whole = self._masking.mask_report(value)
+
+        def held(one: Any, place: tuple[Any, ...]) -> Any:
+            if isinstance(one, dict):
+                return {key: held(item, (*place, key)) for key, item in one.items()}
+            if isinstance(one, list):
+                return [held(item, (*place, number)) for number, item in enumerate(one)]
+            if not isinstance(one, str) or (place not in shown and len(shown) >= MAX_PLACES):
+                return one
+            return self._masking.mask_successive(shown.setdefault(place, SuccessiveTexts()), one)
+
+        return held(whole, place)
 
     def _printed(self, shown: dict[str, SuccessiveTexts], event: ProcessPrinted) -> ProcessPrinted:
         made: ProcessPrinted = self._masked(event, but=("text",))
@@ -143,7 +164,7 @@ class _Unfinished:
 
     def __init__(self) -> None:
         self.open: OpenTexts = {}
-        self.shown: dict[tuple[Any, str], SuccessiveTexts] = {}
+        self.shown: OpenReports = {}
         self.processes: dict[str, SuccessiveTexts] = {}
 
 

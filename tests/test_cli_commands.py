@@ -62,6 +62,7 @@ WATCHED = (
     "toolcrib.tools.",
     "rich",
     "jsonschema_rs",
+    "docstring_parser",
 )
 
 
@@ -71,7 +72,7 @@ WATCHED = (
         (
             ["tools", "list"],
             {"toolcrib.tools.grep"},
-            ("toolcrib.agent", "toolcrib.mcp.client", "rich", "jsonschema_rs"),
+            ("toolcrib.agent", "toolcrib.mcp.client", "rich", "jsonschema_rs", "docstring_parser"),
         ),
         (
             ["tools", "call", "read_file", "--path", "a.txt"],

@@ -1,7 +1,9 @@
 """`main([...])` runs a command inside another program's process and leaves nothing behind."""
 
+import gc
 import io
 import logging
+import subprocess
 import sys
 import threading
 import warnings
@@ -28,6 +30,7 @@ def process_state() -> tuple[object, ...]:
     return (
         list(log.handlers), log.propagate, list(sys.meta_path), list(warnings.filters), sys.stdout, sys.stderr,
         LIBC.prctl(3) if sys.platform == "linux" else 1,
+        gc.get_threshold(), gc.isenabled(),
     )  # fmt: skip
 
 
@@ -36,11 +39,40 @@ def test_a_command_changes_nothing_in_the_process(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "script.yaml").write_text("turns: [Done.]")
-    before = process_state()
+    before, frozen = process_state(), gc.get_freeze_count()
     assert main(["run", "say done", "--model", "scripted:script.yaml"]) == 0
     assert "Done." in capsys.readouterr().out
     assert process_state() == before
+    assert gc.get_freeze_count() <= frozen, "the program's own objects are still collected"
     assert not [thread for thread in threading.enumerate() if thread.name == "toolcrib-answers"]
+
+
+CYCLE = """
+import sys
+from toolcrib import Effect, tool
+
+class Last:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        print("let go", file=sys.stderr)
+
+@tool(effect=Effect.READ, secrets=())
+def leave() -> str:
+    \"\"\"Leave what only the collector lets go.\"\"\"
+    Last()
+    return "left"
+"""
+
+
+def test_what_a_tool_leaves_is_still_collected_when_the_command_ends(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(CYCLE)
+    argv = [sys.executable, "-m", "toolcrib", "tools", "call", "--from", "leaving", "leave"]
+    env = {"HOME": str(tmp_path), "PYTHONPATH": ":".join(path for path in sys.path if path)}
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, env=env)
+    assert done.stdout == "left\n", done.stderr
+    assert "let go" in done.stderr
 
 
 def test_each_command_imports_the_modules_of_its_own_folder(

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from tests.cases import each
 from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolCall, ToolFactory
 from toolcrib.call import CallKey
+from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.content import Image, Text
 from toolcrib.facts import MaxOutput
 from toolcrib.function import tool
@@ -505,6 +506,28 @@ def test_docstrings_describe_the_tool_and_its_parameters(fn: Any) -> None:
     assert properties["city"]["description"] == 'City name, such as "Oslo".'
     assert properties["days"]["description"] == "How many days ahead."
     assert "Parameters" not in spec.description
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One line: no section.",
+        "A summary: short.\n\nThen words, with a colon: here.\nAnd a second line.",
+        "A summary without\nan empty line: after it.",
+        "A summary: spaced. \n\n\n\n  Further in.",
+        "A summary.\n\nRaises:\n    ValueError: always.",
+        "A summary.\n\n@param city: where.",
+        "A summary.\n\n.. note:: new.",
+        "A summary.\n\nSee also: --\n--\nno more",
+    ],
+)
+def test_a_docstring_reads_the_same_whether_or_not_its_parser_is_needed(text: str) -> None:
+    import docstring_parser
+
+    parsed = docstring_parser.parse(text)
+    words = [parsed.short_description or "", parsed.long_description or ""]
+    expected = "\n\n".join(part.strip() for part in words if part.strip())
+    assert parse_docstring(text) == (expected, {p.arg_name: p.description for p in parsed.params})
 
 
 def described(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperGroup
 
+from toolcrib.cli.collector import spare_loaded
 from toolcrib.cli.command_table import COMMANDS, GROUPS, names_in
 
 PLAIN: dict[str, Any] = {
@@ -84,6 +85,7 @@ def _filled(app: typer.Typer, group: str) -> Any:
 def _command(path: str, summary: str) -> Any:
     """Import the module of a command, and give its function `command` to Typer."""
     module = importlib.import_module(f"toolcrib.cli.commands.{path.replace(' ', '_')}")
+    spare_loaded()
     app = typer.Typer(**PLAIN)
     details = inspect.getdoc(module.command) or ""
     app.command(

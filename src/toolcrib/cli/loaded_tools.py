@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.assembly import Assembly, assemble
+from toolcrib.cli.collector import spare_loaded
 from toolcrib.cli.console import Problem, quiet_logging, say, stdout_reserved
 from toolcrib.cli.dependencies import Factory, dependencies
 from toolcrib.cli.folder_tools import folder_plugins, skill_folders
@@ -64,6 +65,7 @@ def load_assembly(
     folder = workspace if isinstance(workspace, Path) else workspace.root.path
     joined = joined or settings_in_workspace(folder)
     builtin = built_in_tools(joined, workspace, sandbox, wanted, skill_folders(folder))
+    spare_loaded()
     off = set(joined.settings.plugins.off)
     try:
         with stdout_reserved():

@@ -5,17 +5,13 @@ The exit codes stand in `console`.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from toolcrib.cli import collector
 from toolcrib.cli.console import DEBUG, INTERRUPTED, NOT_DONE, READER_GONE, Problem, debugging, say
-
-# The collector looks again when so many more objects exist: importing makes many that stay, and a look at them each
-# 700 takes a tenth of the time of a short command.
-YOUNG_OBJECTS = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     what it changes in the process is put back.
     """
     if arguments is None:
-        gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+        collector.own_process()
         return _exit_code(sys.argv[1:])
     from toolcrib.cli.in_process import process_state_restored
 

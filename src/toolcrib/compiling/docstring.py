@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["parse_docstring"]
 
 STYLES = (
@@ -10,13 +12,16 @@ STYLES = (
     ("\nParameters\n---", "NUMPYDOC"),
     ("\n:param ", "REST"),
 )
+# What makes the library do more than give the text back: a line that may begin a section or name a parameter, in any
+# style; a summary without an empty line after it; spaces around lines, and more than one empty line.
+NOT_PROSE = re.compile(r"^[:@]|^\.\.|:$|--|\A[^\n]*\n[^\n]|^[^\S\n]|[^\S\n]$|\n{3}", re.MULTILINE)
 
 
 def parse_docstring(doc: str) -> tuple[str, dict[str, str]]:
     """The description and the parameters of a Google, NumPy or Sphinx docstring."""
     if not doc:
         return "", {}
-    if ":" not in doc and "---" not in doc:
+    if (":" not in doc and "---" not in doc) or not NOT_PROSE.search(doc):
         return doc.strip(), {}
     import docstring_parser
 

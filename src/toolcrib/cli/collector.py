@@ -1,6 +1,6 @@
 """Spares Python's garbage collector the objects that stay for the whole command: modules, classes, compiled tools.
 
-Looking at them over and over, and once more when the process ends, takes a sixth of the time of a short command.
+Looking at them over and over, and once more when the process ends, takes an eighth of the time of a short command.
 """
 
 from __future__ import annotations

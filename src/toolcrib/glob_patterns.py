@@ -22,7 +22,7 @@ ANY_FOLDERS = "**"
 
 
 class GlobError(ValueError):
-    """The pattern is refused; the text says why, for the model."""
+    """The pattern is refused; the text says why, for the model, after a word that programs can tell it by."""
 
 
 class GlobPattern:
@@ -36,7 +36,7 @@ class GlobPattern:
 
     def __init__(self, pattern: str, *, dotfiles: bool = False) -> None:
         if len(pattern) > MAX_LENGTH:
-            raise GlobError(f"it is longer than {MAX_LENGTH} characters")
+            raise GlobError(f"pattern_too_broad: it is longer than {MAX_LENGTH} characters")
         self.pattern = pattern
         self._alternatives = _expand(pattern)
         # Names like [id].tsx fit as they are written, too.
@@ -69,7 +69,7 @@ def _compile(pattern: str, dotfiles: bool) -> str:
     """The expression of one pattern without braces."""
     parts = _parts(pattern)
     if ".." in parts:
-        raise GlobError('".." is not allowed; give the folder to search as path')
+        raise GlobError('invalid_pattern: ".." is not allowed; give the folder to search as path')
     if not parts:
         return "(?!)"
     if parts[-1] == ANY_FOLDERS:
@@ -156,5 +156,5 @@ def _expand(pattern: str) -> list[str]:
             head, tail = text[: found.start()], text[found.end() :]
             todo += [head + choice + tail for choice in reversed(found[1].split(","))]
         if len(done) + len(todo) > MAX_ALTERNATIVES:
-            raise GlobError(f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
+            raise GlobError(f"pattern_too_broad: its braces stand for more than {MAX_ALTERNATIVES} patterns")
     return done

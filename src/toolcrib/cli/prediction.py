@@ -92,7 +92,9 @@ async def predict(
     if decision.verb is Verb.DENY:
         return outcome(Verb.DENY, decision.reason)
     if isinstance(prepared, Refused):
-        return outcome(Verb.DENY, prepared.result.text, f"{TOOL}, whatever rules say")
+        name = prepared.call.name
+        reason = prepared.result.text.removeprefix(f'Tool "{name}" was not run: ')  # that is for a model
+        return outcome(Verb.DENY, reason, f"{TOOL}, whatever rules say")
     if refusal := _refused_by_workspace(request.prepared.tool, request):
         return outcome(Verb.DENY, refusal, f"{TOOL}, whatever rules say")
     if isinstance(prepared, Pending):

@@ -10,7 +10,7 @@ from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
-from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_list, as_money, as_str, dicts, joined
+from toolcrib.codecs.wire_json import as_count, as_dict, as_float, as_index, as_list, as_str, dicts, joined
 from toolcrib.content import Text
 from toolcrib.messages import (
     Chunk,
@@ -196,7 +196,7 @@ class _Answer:
 
     def add_logprob(self, item: dict[str, Any]) -> None:
         """Adds the log-probability of a piece of text, which is the sum of those of its tokens."""
-        values = [value for raw in as_list(item.get("logprobs")) if (value := as_money(raw)) is not None]
+        values = [value for raw in as_list(item.get("logprobs")) if (value := as_float(raw)) is not None]
         if values:
             self._logprobs.append(TokenLogprob(as_str(item.get("text")), sum(values)))
 

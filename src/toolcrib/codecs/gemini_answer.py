@@ -9,7 +9,7 @@ from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.gemini_parts import Call, Words, read_media, without
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
-from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_money, as_str, dicts
+from toolcrib.codecs.wire_json import as_count, as_dict, as_float, as_list, as_str, dicts
 from toolcrib.messages import (
     CallChunk,
     Chunk,
@@ -268,7 +268,7 @@ def read_logprobs(result: Any) -> list[TokenLogprob]:
 
 
 def _token(item: dict[str, Any]) -> tuple[str, float]:
-    return as_str(item.get("token")), as_money(item.get("logProbability")) or 0.0
+    return as_str(item.get("token")), as_float(item.get("logProbability")) or 0.0
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:

@@ -13,9 +13,9 @@ from toolcrib.codecs.unread_calls import with_unread_call
 from toolcrib.codecs.wire_json import (
     as_count,
     as_dict,
+    as_float,
     as_index,
     as_list,
-    as_money,
     as_str,
     compact,
     dicts,
@@ -161,11 +161,11 @@ def _as_json(value: Any) -> str:
 
 
 def _logprob(item: dict[str, Any]) -> TokenLogprob | None:
-    value = as_money(item.get("logprob"))
+    value = as_float(item.get("logprob"))
     if value is None:
         return None
     others = (
-        (as_str(other.get("token")), as_money(other.get("logprob")))
+        (as_str(other.get("token")), as_float(other.get("logprob")))
         for other in dicts(item.get("top_logprobs"))
     )
     return TokenLogprob(

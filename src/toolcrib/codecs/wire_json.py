@@ -62,11 +62,17 @@ def as_count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < LARGEST else 0
 
 
-def as_money(value: Any) -> float | None:
-    """A cost; None where the value is none. A negative one would give a run's budget back."""
+def as_float(value: Any) -> float | None:
+    """A number; None where the value is none, or not finite."""
     if isinstance(value, bool) or not isinstance(value, float | int):
         return None
-    return float(value) if 0 <= value < LARGEST else None
+    return float(value) if -LARGEST < value < LARGEST else None
+
+
+def as_money(value: Any) -> float | None:
+    """A cost; None where the value is none. A negative one would give a run's budget back."""
+    cost = as_float(value)
+    return None if cost is None or cost < 0 else cost
 
 
 def compact(value: Any) -> str:

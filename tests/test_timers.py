@@ -82,6 +82,21 @@ def test_limits_that_all_differ_leave_few_timers() -> None:
     assert run_virtually(many()) < 100
 
 
+def test_calls_with_limits_that_all_differ_are_stopped() -> None:
+    async def many() -> tuple[set[str], list[Any], int]:
+        broken: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: broken.append(context))
+        box = Toolbox([wait])
+        limits = [1.0 + number / 64 for number in range(100)]
+        calls = [box.call("wait", {"seconds": 60.0}, timeout=limit) for limit in limits]
+        results = await asyncio.gather(*calls)
+        return {str(result.code) for result in results}, broken, scheduled()
+
+    codes, broken, left = run_virtually(many())
+    assert (codes, broken) == ({"timed_out"}, [])
+    assert left <= 1  # that of the grace, which all of them shared
+
+
 def test_a_loop_that_ended_is_not_kept() -> None:
     loop = VirtualLoop()
     loop.run_until_complete(Toolbox([wait]).call("wait", {"seconds": 0.01}, timeout=3_600.0))

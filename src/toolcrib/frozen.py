@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Final, TypeVar
 
 __all__ = ["from_tuple", "made_when_read", "open_class", "quickly_filled"]
@@ -49,7 +49,7 @@ def quickly_filled(cls: type[T]) -> type[T]:
     ]
     exec(f"def __init__({', '.join(given)}):\n  " + "\n  ".join(lines), names)
 
-    type.__setattr__(cls, "__init__", names["__init__"])
+    type.__setattr__(cls, "__init__", wraps(cls.__init__)(names["__init__"]))  # it shows the same signature
     for name, factory in factories.items():
         type.__setattr__(cls, name, made_when_read(vars(cls)[name], partial(_of_factory, factory)))
     return cls

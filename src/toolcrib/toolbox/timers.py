@@ -78,18 +78,22 @@ class Timer:
         self.handle = ref(loop.call_at(due, self._rings, loop, context=Context()))
 
     def _rings(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.handle = None
         now = loop.time()
-        while (waiter := self.first) is not None and waiter.due <= now:
-            self.remove(waiter)
-            waiter.ring()
-        if waiter is None:
-            self._forget()
-        else:
-            self._run(waiter.due, loop)
+        try:
+            while (waiter := self.first) is not None and waiter.due <= now:
+                self.remove(waiter)
+                waiter.ring()
+        finally:
+            if self.first is None:
+                self._forget()
+            else:
+                self._run(self.first.due, loop)
 
     def _forget(self) -> None:
         self.handle = None
-        del self.others[self.seconds]
+        if self.others.get(self.seconds) is self:
+            del self.others[self.seconds]
 
 
 _timers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[float, Timer]] = WeakKeyDictionary()

@@ -132,7 +132,7 @@ async def test_a_yaml_file(tmp_path: Path) -> None:
         ("hello\n", "expected a list of turns"),
         ("", "expected a list of turns"),
         ("turns: 3\n", "expected a list of turns"),
-        ("- [\n", "not YAML"),
+        ("- [\n", r'bad.yaml: not YAML: (?s:.*)in "bad.yaml", line 2'),
     ],
 )
 def test_errors_of_a_yaml_file(text: str, words: str, tmp_path: Path) -> None:

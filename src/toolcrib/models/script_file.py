@@ -13,6 +13,7 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
     import yaml
 
     loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+    loader.name = path.name  # that its errors speak of
     try:
         root: Any = loader.get_single_node()
         data = loader.construct_document(root) if root is not None else None

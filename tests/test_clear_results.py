@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +207,7 @@ def test_a_transcript_file_brings_the_removed_results_back(tmp_path: Path) -> No
 )
 def test_a_note_that_somebody_else_wrote_is_no_note(note: Any) -> None:
     conversation = conversation_of([long_result(n) for n in range(15)])
-    conversation[-1].extras["toolcrib"] = note
+    conversation[-1] = replace(conversation[-1], extras={"toolcrib": note})
     model = Recording([{"text": "done"}])
     outcome = Agent(model, [page], context=ClearOldResults()).run_sync("go", messages=conversation)
     assert (outcome.text, model.removed()) == ("done", [5])
@@ -215,7 +216,8 @@ def test_a_note_that_somebody_else_wrote_is_no_note(note: Any) -> None:
 @each("whole", [-5, 0, 10**9, 2.5])
 def test_a_note_that_does_not_fit_the_conversation_does_no_harm(whole: float) -> None:
     conversation = conversation_of([long_result(n) for n in range(15)])
-    conversation[-1].extras["toolcrib"] = {"whole_results": whole, "asked": 0, "tokens": -1}
+    note = {"whole_results": whole, "asked": 0, "tokens": -1}
+    conversation[-1] = replace(conversation[-1], extras={"toolcrib": note})
     model = Recording([{"text": "done"}])
     outcome = Agent(model, [page], context=ClearOldResults()).run_sync("go", messages=conversation)
     assert outcome.text == "done"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
+import operator
 import pickle
 from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from toolcrib import ToolCall
-from toolcrib.content import Audio, File, Image, Text, part_from_dict, part_to_dict
+from toolcrib.content import Audio, File, Image, Json, Text, part_from_dict, part_to_dict
+from toolcrib.messages import Message, Reasoning, messages_from_json, messages_to_json
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 DATA = b64encode(PNG).decode()
@@ -73,8 +79,45 @@ def test_values_that_are_made_for_each_call_are_frozen_dataclasses_like_any() ->
         for made in (copy.deepcopy(value), pickle.loads(pickle.dumps(value)), dataclasses.replace(value)):
             assert (made, type(made), repr(made)) == (value, type(value), repr(value))
         assert value.extras == {} and not hasattr(value, "__dict__")
-    assert Text("a").extras is not Text("a").extras
     assert _Marked("add", mark="x") == _Marked("add", "", "", {}, "", "x")
     assert _Note("a").text == "a" and _Note(text="b", extras={"x": 1}).extras == {"x": 1}
     with pytest.raises(TypeError):
         ToolCall()  # type: ignore[call-arg]
+
+
+EXTRAS_GIVEN_LATE: dict[str, Callable[[Any], object]] = {
+    "set": lambda extras: operator.setitem(extras, "openai", {}),
+    "update": lambda extras: extras.update(openai={}),
+    "setdefault": lambda extras: extras.setdefault("openai", {}),
+    "|=": lambda extras: operator.ior(extras, {"openai": {}}),
+    "pop": lambda extras: extras.pop("openai", None),
+    "clear": lambda extras: extras.clear(),
+}
+
+
+@each("value", [Text("a"), Json(1), Image("a"), ToolCall("add"), Reasoning("a"), Message.user("a")], ids=repr)
+def test_extras_that_were_not_given_cannot_be_filled_later(value: Any) -> None:
+    for change in EXTRAS_GIVEN_LATE.values():
+        with pytest.raises(TypeError, match="replace"):
+            change(value.extras)
+    with_extras = dataclasses.replace(value, extras={"openai": {"x": 1}})
+    assert (value.extras, with_extras.extras) == ({}, {"openai": {"x": 1}})
+
+
+def test_extras_that_were_not_given_are_a_dict_like_any() -> None:
+    value = Text("a")
+    assert value == Text("a", {}) and Text("a", {}) == value
+    assert value.extras is copy.deepcopy(value).extras is pickle.loads(pickle.dumps(value)).extras
+    assert isinstance(value.extras, dict) and json.dumps(value.extras) == repr(value.extras) == "{}"
+    copies: list[Any] = [
+        value.extras.copy(),
+        value.extras | {},
+        {**value.extras},
+        dataclasses.asdict(value)["extras"],
+    ]
+    for number, own in enumerate(copies):
+        own["openai"] = number
+    assert [own["openai"] for own in copies] == [0, 1, 2, 3] and value.extras == {}
+    saved = messages_to_json([Message.assistant(Reasoning("a"), ToolCall("add"))])
+    saved["messages"][0]["parts"][0]["extras"]["openai"] = {}
+    assert messages_from_json(saved)[0].parts[0].extras == {"openai": {}}

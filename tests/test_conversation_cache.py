@@ -19,6 +19,7 @@ from toolcrib.codecs.text.codec import TextCodec
 from toolcrib.codecs.wire_json import encodable
 from toolcrib.content import Json, Text
 from toolcrib.conversation_cache import ConversationCache, cache_of
+from toolcrib.frozen import EMPTY
 from toolcrib.mending import mend
 from toolcrib.messages import Message, Opaque, Reasoning, Request, ResultPart
 from toolcrib.models import Scripted
@@ -48,6 +49,8 @@ def changed(conversation: list[Message], number: int, kind: str) -> list[Message
         return conversation[:number] + conversation[number + 1 :]
     if kind == "head":
         return [Message.system(f"It is {len(conversation)}."), *conversation]
+    if message.extras is not EMPTY:
+        change(message.extras)
     for part in message.parts:
         if isinstance(part, ResultPart):
             part.result.parts, part.result.is_error = (Text("changed"),), not part.result.is_error
@@ -55,9 +58,23 @@ def changed(conversation: list[Message], number: int, kind: str) -> list[Message
             part.data["changed"] = "yes"
         elif isinstance(part, ToolCall) and isinstance(part.arguments, dict):
             part.arguments["changed"] = "yes"
-        elif isinstance(part, Text | Reasoning):
-            part.extras.setdefault("openai", {})["changed"] = "yes"
+        elif isinstance(part, Text | Reasoning | ToolCall) and part.extras is not EMPTY:
+            change(part.extras)
     return conversation
+
+
+def change(extras: Any) -> None:
+    for provider in ("openai", "anthropic", "google"):
+        extras.setdefault(provider, {})["changed"] = "yes"
+
+
+def with_own_extras(message: Message) -> Message:
+    """The message with empty extras of its own, which somebody may fill later."""
+    parts = [
+        replace(part, extras={}) if isinstance(part, Text | Reasoning) and not part.extras else part
+        for part in message.parts
+    ]
+    return replace(message, parts=parts, extras=message.extras or {})
 
 
 kinds = st.sampled_from(["", "", "", "replaced", "dropped", "head", "in place"])
@@ -70,6 +87,7 @@ def test_a_request_is_what_it_is_without_a_cache(route: str, data: st.DataObject
     cache, conversation = ConversationCache(), list[Message]()
     for more in data.draw(st.lists(journeys(), min_size=1, max_size=4)):
         more = mend(more)[0] if data.draw(st.booleans()) else more
+        more = list(map(with_own_extras, more)) if data.draw(st.booleans()) else more
         cut = data.draw(st.integers(0, len(more)))
         for piece in (more[:cut], more[cut:]):
             conversation += piece

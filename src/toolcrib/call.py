@@ -17,11 +17,12 @@ The life of one call, as states of its `ToolStatus` (who moves it is in brackets
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from toolcrib.frozen import from_tuple, quickly_filled
+from toolcrib.frozen import EMPTY, from_tuple, quickly_filled
 
 __all__ = ["FORMAT", "CallKey", "CallState", "ToolCall"]
 
@@ -55,7 +56,7 @@ class ToolCall:
     name: str
     arguments: str | dict[str, Any] = ""
     id: str = ""
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = EMPTY
     problem: str = ""
 
 

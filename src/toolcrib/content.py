@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from toolcrib.frozen import open_class, quickly_filled
+from toolcrib.frozen import EMPTY, open_class, quickly_filled
 
 __all__ = ["Audio", "File", "Image", "Json", "Media", "Part", "Text", "part_from_dict", "part_to_dict"]
 
@@ -31,7 +32,7 @@ class Text:
     """A piece of text. `extras` are opaque provider data, by provider name."""
 
     text: str
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = EMPTY
     kind: ClassVar[str] = "text"
 
     def as_text(self) -> str:
@@ -45,6 +46,7 @@ def new_text(text: str) -> Text:
     """`Text(text)`, in half the time."""
     filled = OpenText()
     filled.text = text
+    filled.extras = EMPTY
     filled.__class__ = Text
     made: Text = filled
     return made
@@ -55,7 +57,7 @@ class Json:
     """A structured value, shown to a model as compact JSON."""
 
     value: Any
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = EMPTY
     kind: ClassVar[str] = "json"
 
     def as_text(self) -> str:
@@ -77,7 +79,7 @@ class Media:
     url: str = ""
     media_type: str = ""
     name: str = ""
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = EMPTY
     kind: ClassVar[str] = "media"
 
     @classmethod

@@ -15,6 +15,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.content import Json
+from toolcrib.frozen import EMPTY
 from toolcrib.mending import is_valid
 from toolcrib.messages import Message, MessagePart, Opaque, Request, ResultPart
 from toolcrib.result import ToolResult
@@ -132,7 +133,7 @@ class ConversationCache:
             self._watch(part.value)
 
     def _watch(self, value: Any) -> None:
-        if isinstance(value, str | int | float | None):
+        if value is EMPTY or isinstance(value, str | int | float | None):
             return
         if not value:
             self._empty.append(value)

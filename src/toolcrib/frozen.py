@@ -1,23 +1,50 @@
 """Frozen values of which each call makes new ones, in less time than `dataclass` and `NamedTuple` take.
 
 The `__init__` of a frozen dataclass spends most of its time in `object.__setattr__`. The one of `quickly_filled` makes
-the value an object of an open class with the same slots, assigns them, and gives it its own class again. What a factory
-gives is made when it is first read, which it seldom is.
+the value an object of an open class with the same slots, assigns them, and gives it its own class again. Values that
+have no extras share one dict, `EMPTY`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import partial, wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, Self, TypeVar
 
-__all__ = ["from_tuple", "made_when_read", "open_class", "quickly_filled"]
+__all__ = ["EMPTY", "from_tuple", "made_when_read", "open_class", "quickly_filled"]
 
 T = TypeVar("T")
 Named = TypeVar("Named", bound=tuple[Any, ...])
 
 SET_CLASS: Final[Any] = object.__dict__["__class__"].__set__  # past a class that forbids to assign
+
+
+class EmptyDict(dict[str, Any]):
+    """A dict without items that nobody can fill. What is made of it, as by `copy` or `asdict`, is a plain dict."""
+
+    __slots__ = ()
+
+    def __new__(cls, *given: Any) -> Self:
+        made: Any = dict(*given) if given else super().__new__(cls)
+        return made  # type: ignore[no-any-return]
+
+    def _refuse(*_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "this dict cannot be changed, as all values without extras share it: give extras when the value is made, "
+            "as in Text('text', extras={...}), or make another value with dataclasses.replace(value, extras={...})"
+        )
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override] # a default of a dataclass has to have one
+        return 0
+
+    def __reduce__(self) -> str:
+        return "EMPTY"  # copies and pickles of it are the one dict
+
+
+EMPTY: Final[Mapping[str, Any]] = EmptyDict()
 
 
 def open_class(cls: type) -> Any:
@@ -26,37 +53,21 @@ def open_class(cls: type) -> Any:
 
 
 def quickly_filled(cls: type[T]) -> type[T]:
-    """Give a frozen dataclass with slots the quick `__init__`, in which None stands for what a factory gives."""
+    """Give a frozen dataclass with slots the quick `__init__`."""
     known: tuple[Any, ...] = fields(cls)  # type: ignore[arg-type] # it is a dataclass
-    factories = {item.name: item.default_factory for item in known if item.default_factory is not MISSING}
     names = {f"{item.name}_default": item.default for item in known}
     names |= {"cls": cls, "init": cls.__init__, "set_class": SET_CLASS, "open_class": open_class(cls)}
-    given, filled, others = ["self"], list[str](), list[str]()
-    for name, default in ((item.name, item.default) for item in known):
-        if name in factories:
-            given.append(f"{name}=None")
-            filled.append(f"if {name} is not None: self.{name} = {name}")
-            others.append(f"**({{}} if {name} is None else {{{name!r}: {name}}})")
-        else:
-            given.append(name if default is MISSING else f"{name}={name}_default")
-            filled.append(f"self.{name} = {name}")
-            others.append(f"{name}={name}")
-    lines = [
-        f"if type(self) is not cls: return init(self, {', '.join(others)})",  # a subclass may have other slots
+    given = [item.name if item.default is MISSING else f"{item.name}={item.name}_default" for item in known]
+    lines = [  # a subclass may have other slots
+        f"if type(self) is not cls: return init(self, {', '.join(item.name for item in known)})",
         "set_class(self, open_class)",
-        *filled,
+        *(f"self.{item.name} = {item.name}" for item in known),
         "self.__class__ = cls",
     ]
-    exec(f"def __init__({', '.join(given)}):\n  " + "\n  ".join(lines), names)
+    exec(f"def __init__(self, {', '.join(given)}):\n  " + "\n  ".join(lines), names)
 
     type.__setattr__(cls, "__init__", wraps(cls.__init__)(names["__init__"]))  # it shows the same signature
-    for name, factory in factories.items():
-        type.__setattr__(cls, name, made_when_read(vars(cls)[name], partial(_of_factory, factory)))
     return cls
-
-
-def _of_factory(factory: Callable[[], Any], _: Any) -> Any:
-    return factory()
 
 
 def made_when_read(slot: Any, make: Callable[[Any], Any]) -> property:

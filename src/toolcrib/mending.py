@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from toolcrib.call import ToolCall
 from toolcrib.content import Audio, File, Image, Json, Part, Text
 from toolcrib.errors import ErrorCode
+from toolcrib.frozen import EMPTY
 from toolcrib.messages import (
     CONTENT,
     PARTS,
@@ -166,7 +167,7 @@ class _Mender:
                 )
             missing = ToolResult.of(NO_RESULT, code=ErrorCode.OUTCOME_UNKNOWN)
             parts.append(ResultPart(slot.call, slot.result or missing))
-        return Message("tool", parts, answers.extras)
+        return Message("tool", parts, answers.extras or EMPTY)
 
     def _note(self, number: int, text: str) -> None:
         self._notes.append(MendNote(number, text))
@@ -204,11 +205,11 @@ class _Mender:
         same = len(own) == len(message.parts) and all(map(operator.is_, own, message.parts))
         said = message if same else replace(message, parts=own)
         if role != "assistant":
-            self._results(number, results, {})
+            self._results(number, results, EMPTY)
         if own or not message.parts:
             self._say(number, said)
         if role == "assistant":
-            self._results(number, results, {})
+            self._results(number, results, EMPTY)
 
     def _say(self, number: int, message: Message) -> None:
         self._mended.append(message)
@@ -228,7 +229,7 @@ class _Mender:
             self._by_id.setdefault(slot.call.id, deque()).append(slot)
             self._by_name.setdefault(slot.call.name, deque()).append(slot)
 
-    def _results(self, number: int, results: list[ResultPart], extras: dict[str, Any]) -> None:
+    def _results(self, number: int, results: list[ResultPart], extras: Mapping[str, Any]) -> None:
         lost: list[_Slot] = []
         for part in results:
             slot = self._slot_of(part.call)

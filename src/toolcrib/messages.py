@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from toolcrib.call import FORMAT, ToolCall
 from toolcrib.content import Json, Media, Part, Text, part_from_dict, part_to_dict
+from toolcrib.frozen import EMPTY
 from toolcrib.result import ToolResult
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Reasoning:
     """
 
     text: str = ""
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = EMPTY
     kind: ClassVar[str] = "reasoning"
 
     def as_text(self) -> str:
@@ -145,7 +146,7 @@ class Message:
 
     role: Role
     parts: Sequence[MessagePart] = ()
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = EMPTY
     usage: Usage | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -389,7 +390,7 @@ def messages_from_json(data: dict[str, Any]) -> list[Message]:
 
 def _message_from_dict(item: Any, where: str) -> Message:
     role, parts = (_field(item, name, kind, where) for name, kind in (("role", str), ("parts", list)))
-    extras = _field(item, "extras", dict, where, {})
+    extras = _field(item, "extras", dict, where, EMPTY)
     read = [_part_from_dict(part, f"{where}.parts[{number}]") for number, part in enumerate(parts)]
     try:
         return Message(role, read, extras, usage_from_dict(item.get("usage")))
@@ -438,7 +439,7 @@ def _part_to_dict(part: MessagePart) -> dict[str, Any]:
     if isinstance(part, ResultPart):
         return {"kind": "result", "call": _call_to_dict(part.call), "result": part.result.to_dict()}
     if isinstance(part, Reasoning):
-        return {"kind": "reasoning", "text": part.text, "extras": part.extras}
+        return {"kind": "reasoning", "text": part.text, "extras": dict(part.extras)}
     if isinstance(part, Opaque):
         return {"kind": "opaque", "provider": part.provider, "data": part.data}
     return part_to_dict(part)
@@ -453,7 +454,7 @@ def _part_from_dict(data: Any, where: str) -> MessagePart:
         return ResultPart(call, result_from_dict(_field(data, "result", dict, where), f"{where}.result"))
     if kind == "reasoning":
         text = _field(data, "text", str, where, "")
-        return Reasoning(text, _field(data, "extras", dict, where, {}))
+        return Reasoning(text, _field(data, "extras", dict, where, EMPTY))
     if kind == "opaque":
         return Opaque(_field(data, "provider", str, where), data.get("data"))
     try:
@@ -487,6 +488,6 @@ def _call_from_dict(data: Any, where: str) -> ToolCall:
         _field(data, "name", str, where),
         _field(data, "arguments", (str, dict), where, ""),
         _field(data, "id", str, where, ""),
-        _field(data, "extras", dict, where, {}),
+        _field(data, "extras", dict, where, EMPTY),
         _field(data, "problem", str, where, ""),
     )

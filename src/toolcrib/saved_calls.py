@@ -26,7 +26,7 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
         "format": FORMAT,
         "kind": prepared.kind if done is None else Refused.kind,
         "key": list(prepared.key),
-        "call": {"name": call.name, "arguments": call.arguments, "id": call.id, "extras": call.extras},
+        "call": {"name": call.name, "arguments": call.arguments, "id": call.id, "extras": dict(call.extras)},
     }
     if call.problem:
         data["call"]["problem"] = call.problem

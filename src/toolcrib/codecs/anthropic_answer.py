@@ -17,6 +17,7 @@ from toolcrib.codecs.wire_json import (
     as_list,
     as_str,
     dicts,
+    extras_for,
     joined,
     json_object,
 )
@@ -278,7 +279,7 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str,
     kind = block.get("type")
     if kind == "text":
         extras = {name: value for name, value in block.items() if name not in ("type", "text") and value}
-        return Text(as_str(block.get("text")), {provider: extras} if extras else {})
+        return Text(as_str(block.get("text")), extras_for(provider, extras))
     if kind == "thinking":
         own = {name: value for name, value in block.items() if name != "thinking"}
         return Reasoning(as_str(block.get("thinking")), {provider: own})
@@ -293,7 +294,7 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str,
             names.get(name, name),
             arguments_as_written(arguments),
             known_id(block.get("id")),
-            {provider: own} if own else {},
+            extras_for(provider, own),
         )
     return Opaque(provider, block)
 
@@ -306,7 +307,7 @@ def _response(
     if reason == "end" and any(isinstance(part, ToolCall) for part in parts):
         reason = "tool_calls"
     own = {name: message[name] for name in KEPT_FIELDS if message.get(name)}
-    answer = Message("assistant", parts, {provider: own} if own else {})
+    answer = Message("assistant", parts, extras_for(provider, own))
     return Response(answer, reason, read_usage(usage), as_str(message.get("model")), stop)
 
 

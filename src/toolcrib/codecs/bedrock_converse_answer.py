@@ -17,6 +17,7 @@ from toolcrib.codecs.wire_json import (
     as_index,
     as_str,
     dicts,
+    extras_for,
 )
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
@@ -104,7 +105,7 @@ def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[s
             names.get(name, name),
             arguments_as_written(given),
             known_id(use.get("toolUseId")),
-            {provider: own} if own else {},
+            extras_for(provider, own),
         )
     picture = as_dict(block.get("image"))
     if data := as_str(as_dict(picture.get("source")).get("bytes")):
@@ -123,7 +124,7 @@ def response_of(parts: list[MessagePart], fields: dict[str, Any], provider: str)
         ]
     own = {name: fields[name] for name in KEPT_FIELDS if fields.get(name)}
     router = as_dict(as_dict(fields.get("trace")).get("promptRouter"))
-    answer = Message("assistant", parts, {provider: own} if own else {})
+    answer = Message("assistant", parts, extras_for(provider, own))
     return Response(
         answer, reason, read_usage(fields.get("usage")), as_str(router.get("invokedModelId")), stop
     )

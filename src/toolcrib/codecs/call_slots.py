@@ -12,7 +12,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.concatenated_calls import StreamedArguments
 from toolcrib.codecs.pairing import known_id
-from toolcrib.codecs.wire_json import as_dict, as_index, as_str, compact, json_object
+from toolcrib.codecs.wire_json import as_dict, as_index, as_str, compact, extras_for, json_object
 from toolcrib.messages import CallChunk
 
 STANDARD_FIELDS = frozenset({"index", "id", "function"})
@@ -79,7 +79,7 @@ class CallSlots:
                 self._names.get(slot.name, slot.name),
                 slot.arguments.text,
                 slot.id,
-                {self._provider: slot.extras} if slot.extras else {},
+                extras_for(self._provider, slot.extras),
             )
             for slot in self._slots
         ]

@@ -10,7 +10,17 @@ from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
-from toolcrib.codecs.wire_json import as_count, as_dict, as_float, as_index, as_list, as_str, dicts, joined
+from toolcrib.codecs.wire_json import (
+    as_count,
+    as_dict,
+    as_float,
+    as_index,
+    as_list,
+    as_str,
+    dicts,
+    extras_for,
+    joined,
+)
 from toolcrib.content import Text
 from toolcrib.messages import (
     Chunk,
@@ -139,7 +149,7 @@ class _Block:
         if self.kind in (PLAN, THINKING):
             return Reasoning(text, {provider: {"field": self.kind, **self.extras}}) if text else None
         if self.kind == "text":
-            return Text(text, {provider: self.extras} if self.extras else {}) if text else None
+            return Text(text, extras_for(provider, self.extras)) if text else None
         return Opaque(provider, {"type": self.kind, **self.extras})
 
 
@@ -218,7 +228,7 @@ class _Answer:
         if reason == "end" and calls:
             reason = "tool_calls"
         return Response(
-            Message("assistant", [*parts, *calls], {self._provider: own} if own else {}),
+            Message("assistant", [*parts, *calls], extras_for(self._provider, own)),
             "other" if broken else reason,
             read_usage(self._usage),
             "",
@@ -235,7 +245,7 @@ def _call(item: dict[str, Any], provider: str, names: dict[str, str]) -> ToolCal
         names.get(name, name),
         raw if isinstance(raw, dict) else arguments_text(function),
         known_id(item.get("id")),
-        {provider: extras} if extras else {},
+        extras_for(provider, extras),
     )
 
 

@@ -9,7 +9,7 @@ from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.gemini_parts import Call, Words, read_media, without
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
-from toolcrib.codecs.wire_json import as_count, as_dict, as_float, as_list, as_str, dicts
+from toolcrib.codecs.wire_json import as_count, as_dict, as_float, as_list, as_str, dicts, extras_for
 from toolcrib.messages import (
     CallChunk,
     Chunk,
@@ -250,7 +250,7 @@ class GeminiDecoder:
             if isinstance(part, Words | Call):
                 part = part.whole(self._provider, self._names)
             parts.append(part)
-        message = Message("assistant", parts, {self._provider: dict(self._kept)} if self._kept else {})
+        message = Message("assistant", parts, extras_for(self._provider, dict(self._kept)))
         usage = read_usage(self._usage)
         return Response(message, stop, usage, self._model, self._stop, tuple(self._logprobs))
 

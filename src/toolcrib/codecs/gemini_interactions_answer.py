@@ -10,7 +10,17 @@ from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_parts import without
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
-from toolcrib.codecs.wire_json import as_count, as_dict, as_index, as_list, as_str, compact, dicts, joined
+from toolcrib.codecs.wire_json import (
+    as_count,
+    as_dict,
+    as_index,
+    as_list,
+    as_str,
+    compact,
+    dicts,
+    extras_for,
+    joined,
+)
 from toolcrib.content import Audio, File, Image, Text
 from toolcrib.messages import (
     CallChunk,
@@ -197,9 +207,7 @@ def read_step(step: dict[str, Any], provider: str, names: dict[str, str]) -> lis
         own = {k: v for k, v in without(step, "type", "id", "name", "arguments").items() if v}
         arguments = given if isinstance(given, str | dict) else {} if given is None else compact(given)
         return [
-            ToolCall(
-                names.get(name, name), arguments, known_id(step.get("id")), {provider: own} if own else {}
-            )
+            ToolCall(names.get(name, name), arguments, known_id(step.get("id")), extras_for(provider, own))
         ]
     return [Opaque(provider, step)]
 
@@ -208,11 +216,11 @@ def _content(item: dict[str, Any], provider: str) -> MessagePart:
     kind = as_str(item.get("type"))
     if kind == "text":
         own = {k: v for k, v in without(item, "type", "text").items() if v}
-        return Text(as_str(item.get("text")), {provider: own} if own else {})
+        return Text(as_str(item.get("text")), extras_for(provider, own))
     if kind in MEDIA and (item.get("data") or item.get("uri")):
         own = without(item, "type", "data", "uri", "mime_type") | ({"type": kind} if kind == "video" else {})
         data, url, media_type = (as_str(item.get(name)) for name in ("data", "uri", "mime_type"))
-        return MEDIA[kind](data, url, media_type, "", {provider: own} if own else {})
+        return MEDIA[kind](data, url, media_type, "", extras_for(provider, own))
     return Opaque(provider, {"type": "model_output", "content": [item]})
 
 
@@ -222,7 +230,7 @@ def _response(interaction: dict[str, Any], parts: list[MessagePart], provider: s
     if stop == "end" and any(isinstance(part, ToolCall) for part in parts):
         stop = "tool_calls"
     id = as_str(interaction.get("id"))
-    message = Message("assistant", parts, {provider: {"interaction_id": id}} if id else {})
+    message = Message("assistant", parts, extras_for(provider, {"interaction_id": id} if id else {}))
     usage = read_usage(as_dict(interaction.get("usage")))
     response = Response(message, stop, usage, as_str(interaction.get("model")), status)
     if status in FAILED:

@@ -7,7 +7,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.gemini_partial import PartialArguments
 from toolcrib.codecs.pairing import known_id
-from toolcrib.codecs.wire_json import as_dict, as_list, as_str, compact, joined
+from toolcrib.codecs.wire_json import as_dict, as_list, as_str, compact, extras_for, joined
 from toolcrib.content import Audio, File, Image, Text
 from toolcrib.messages import CallChunk, Chunk, MessagePart, Reasoning
 
@@ -25,7 +25,7 @@ class Words:
 
     def whole(self, provider: str, names: dict[str, str]) -> MessagePart:
         text = joined(self.pieces)
-        extras = {provider: self.own} if self.own else {}
+        extras = extras_for(provider, self.own)
         return Reasoning(text, extras) if self.thought else Text(text, extras)
 
 
@@ -77,7 +77,7 @@ class Call:
             names.get(self.name, self.name),
             arguments if isinstance(arguments, str | dict) else compact(arguments),
             self.id,
-            {provider: self.extras} if self.extras else {},
+            extras_for(provider, self.extras),
             self.problem or problem,
         )
 
@@ -91,7 +91,7 @@ def read_media(part: dict[str, Any], provider: str) -> Image | Audio | File | No
     if not (data or url):
         return None
     own = without(part, "inlineData", "fileData")
-    name, extras = as_str(held.get("displayName")), {provider: own} if own else {}
+    name, extras = as_str(held.get("displayName")), extras_for(provider, own)
     if kind.startswith("image/"):
         return Image(data, url, kind, name, extras)
     if kind.startswith("audio/"):

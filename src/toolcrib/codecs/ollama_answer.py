@@ -19,6 +19,7 @@ from toolcrib.codecs.wire_json import (
     as_str,
     compact,
     dicts,
+    extras_for,
     joined,
 )
 from toolcrib.content import Image, Text
@@ -122,7 +123,7 @@ class OllamaDecoder:
         own = _rest(item, STANDARD_FIELDS)
         if rest := _rest(function, STANDARD_FUNCTION):
             own["function"] = rest
-        extras = {self._provider: own} if own else {}
+        extras = extras_for(self._provider, own)
         return ToolCall(self._names.get(name, name), arguments, known_id(item.get("id")), extras)
 
     def _response(self, reason: StopReason) -> Response:

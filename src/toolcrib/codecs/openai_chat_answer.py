@@ -14,7 +14,7 @@ from toolcrib.codecs.openai_chat_parts import Speech, picture_of, pictures, toke
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.unread_calls import is_malformed, unread_call, with_unread_call
-from toolcrib.codecs.wire_json import as_count, as_dict, as_money, as_str, dicts, joined
+from toolcrib.codecs.wire_json import as_count, as_dict, as_money, as_str, dicts, extras_for, joined
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     CallChunk,
@@ -91,7 +91,7 @@ def _calls(item: dict[str, Any], provider: str, names: dict[str, str]) -> list[T
         names.get(name, name),
         raw if isinstance(raw, dict) else arguments_text(function),
         known_id(item.get("id")),
-        {provider: extras} if extras else {},
+        extras_for(provider, extras),
     )
     return [call] if extras.get("type") == "custom" else split_concatenated(call)
 
@@ -268,7 +268,7 @@ class _Answer:
         if self._details:
             own["reasoning_details"] = [_joined(detail) for detail in self._details]
         if own or self._reasoning:
-            parts.append(Reasoning(joined(self._reasoning), {self._provider: own} if own else {}))
+            parts.append(Reasoning(joined(self._reasoning), extras_for(self._provider, own)))
         if self._text:
             parts.append(Text(joined(self._text)))
         if self._refusal:
@@ -277,7 +277,7 @@ class _Answer:
         parts.extend(self._pictures)
         parts.extend(calls)
         kept = {**self._kept, "audio": self._speech.kept} if self._speech.kept else self._kept
-        extras = {self._provider: kept} if kept else {}
+        extras = extras_for(self._provider, kept)
         return Response(
             Message("assistant", parts, extras),
             "other" if broken else self._stop_reason(calls),

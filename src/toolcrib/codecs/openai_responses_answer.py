@@ -14,7 +14,7 @@ from toolcrib.codecs.concatenated_calls import split_concatenated
 from toolcrib.codecs.openai_chat_answer import read_error, stated_cost
 from toolcrib.codecs.openai_responses_native import NATIVE, call_name
 from toolcrib.codecs.pairing import known_id
-from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_str, compact, dicts
+from toolcrib.codecs.wire_json import as_count, as_dict, as_list, as_str, compact, dicts, extras_for
 from toolcrib.content import Image, Text
 from toolcrib.messages import (
     Message,
@@ -88,7 +88,7 @@ def to_response(
     status = as_str(body.get("status"))
     raw = as_str(as_dict(body.get("incomplete_details")).get("reason")) or status
     id = as_str(body.get("id"))
-    extras = {kept_by(provider): {"response_id": id}} if id else {}
+    extras = extras_for(kept_by(provider), {"response_id": id} if id else {})
     return Response(
         Message("assistant", parts, extras),
         _stop_reason(raw, parts, kept_by(provider)),
@@ -143,7 +143,7 @@ def _message(item: dict[str, Any], provider: str) -> list[MessagePart]:
             own = {"block": block}
         kept = {"message": about, **own} if about or own else {}
         text = as_str(block.get("text")) if kind == "output_text" else as_str(block.get("refusal"))
-        parts.append(Text(text, {kept_by(provider): kept} if kept else {}))
+        parts.append(Text(text, extras_for(kept_by(provider), kept)))
     # A message that says nothing still has to follow the reasoning before it.
     return parts or [Opaque(provider, item)]
 
@@ -160,7 +160,7 @@ def _call(item: dict[str, Any], kind: str, provider: str, names: dict[str, str])
         names.get(name, name),
         arguments,
         known_id(item.get("call_id")),
-        {kept_by(provider): kept} if kept else {},
+        extras_for(kept_by(provider), kept),
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.frozen import EMPTY
 from toolcrib.json_text.lenient_grammar import written_number
 from toolcrib.messages import Opaque
 
@@ -157,6 +159,11 @@ def own_extras(thing: Any, provider: str) -> dict[str, Any]:
     """The extras of a part, message, call or result for one provider; empty without any, or for None."""
     extras = getattr(thing, "extras", None)
     return as_dict(extras.get(provider)) if extras else {}
+
+
+def extras_for(provider: str, own: dict[str, Any]) -> Mapping[str, Any]:
+    """The extras of what has data of one provider alone, or none."""
+    return {provider: own} if own else EMPTY
 
 
 def own_item(part: Any, provider: str) -> dict[str, Any] | None:

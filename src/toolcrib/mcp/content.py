@@ -21,7 +21,7 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
@@ -126,7 +126,8 @@ def part_of(block: Any) -> Part:
         what = on_one_line(str(kind), 60) if isinstance(kind, str) else "without a type"
         return Text(f"[content of a kind that cannot be shown: {what}]")
     if notes := _kept(block.get("annotations")):
-        part.extras[OWN] = {**part.extras.get(OWN, {}), "annotations": notes}
+        own = {**part.extras.get(OWN, {}), "annotations": notes}
+        return replace(part, extras={**part.extras, OWN: own})
     return part
 
 
@@ -197,8 +198,7 @@ def _resource(block: Mapping[str, Any]) -> Part | None:
         )
     if isinstance(part, Text) and part.text.startswith("["):
         return Text(f"[resource {uri}] {part.text}", part.extras)
-    part.extras[OWN] = own
-    return part
+    return replace(part, extras={OWN: own})
 
 
 def _blob(blob: str, family: str, media_type: str, uri: str) -> Part | None:

@@ -11,6 +11,7 @@ import pytest
 
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.links import Links
+from toolcrib.command.launch.git_options import hardened
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 READS = ["git diff", "git log -1 -p", "git status --short", "git blame a.txt", "git grep x", "git fsck"]
@@ -67,6 +68,29 @@ def included(project: Path) -> None:
     (project / ".git" / "more").write_text("[core] worktree = ../../elsewhere\n")
 
 
+def link(name: str, to: str) -> Callable[[Path], None]:
+    def plant(project: Path) -> None:
+        place = project / ".git" / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        place.parent.mkdir(exist_ok=True)
+        place.symlink_to(to)
+
+    return plant
+
+
+def lent_twice(project: Path) -> None:
+    (repository(project / "mid") / ".git" / "objects" / "info" / "alternates").write_text(
+        "../../../../elsewhere/.git/objects\n"
+    )
+    (project / ".git" / "objects" / "info" / "alternates").write_text("../../mid/.git/objects\n")
+
+
+def lent(line: str) -> Callable[[Path], object]:
+    return lambda project: (project / ".git" / "objects" / "info" / "alternates").write_text(f"{line}\n")
+
+
 ELSEWHERE = {
     "another worktree": settings("[core]\n\tworktree = ../../elsewhere\n"),
     "another worktree by its whole path": settings('[Core] WorkTree = "/etc"\n'),
@@ -74,9 +98,14 @@ ELSEWHERE = {
     "a .git that is a file": git_file,
     "a .git that is a link": git_link,
     "a commondir": lambda project: (project / ".git" / "commondir").write_text("../../elsewhere/.git\n"),
-    "objects of another": lambda project: (project / ".git" / "objects" / "info" / "alternates").write_text(
-        "../../../elsewhere/.git/objects\n"
-    ),
+    "objects of another": lent("../../../elsewhere/.git/objects"),
+    "objects of another, quoted": lent('"\\056./../../elsewhere/.git/objects"'),
+    "objects of another by one in it": lent_twice,
+    "objects by a link": link("objects", "../../elsewhere/.git/objects"),
+    "a log by a link": link("BISECT_LOG", "../.env"),
+    "packed references by a link": link("packed-refs", "/etc/hostname"),
+    "a link in a folder": link("info/attributes", "../../.env"),
+    "a link to a folder with a link": link("rebase-merge", "../logs"),
     "revisions to ignore": settings("[blame]\n\tignoreRevsFile = .env\n"),
     "objects to skip": settings("[fsck]\n\tskipList = ~/.ssh/id_rsa\n"),
     "attributes": settings("[core]\n\tattributesFile = .env\n"),
@@ -87,8 +116,66 @@ ELSEWHERE = {
 @pytest.mark.parametrize("plant", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_what_git_would_read_elsewhere_is_asked_about(plant: Callable[[Path], object], project: Path) -> None:
     assert set(verdicts(project).values()) == {"plain"}
+    (project / "logs").mkdir()
+    (project / "logs" / "done").symlink_to("../.env")
     plant(project)
     assert set(verdicts(project).values()) == {"ask"}
+
+
+# What looks like a repository in a folder of the project, and is passed over by git, or leads where it does not seem to.
+INNER = {
+    "an empty folder": lambda inner: (inner / ".git").mkdir(),
+    "a folder without objects": lambda inner: shutil.copytree(
+        inner.parent / ".git", inner / ".git", ignore=shutil.ignore_patterns("objects")
+    ),
+    "a HEAD that is none": lambda inner: (
+        shutil.copytree(inner.parent / ".git", inner / ".git"),
+        (inner / ".git" / "HEAD").write_text("nothing\n"),
+        (inner / ".git" / "config").write_text(""),
+    ),
+    "a name with a blank at its end": lambda inner: (
+        shutil.copytree(inner.parent / ".git", inner / "g "),
+        shutil.copytree(inner.parent / ".git", inner / "g"),
+        (inner / "g" / "config").write_text(""),
+        (inner / ".git").write_text("gitdir: g \n"),
+    ),
+    "a name that ends early": lambda inner: (inner / ".git").write_bytes(b"gitdir: ../.git\0x\n"),
+}
+
+
+@pytest.mark.parametrize("plant", INNER.values(), ids=INNER)
+def test_the_settings_that_git_obeys_are_found(plant: Callable[[Path], object], project: Path) -> None:
+    settings('[filter "x"]\n\tclean = false\n[core]\n\tattributesFile = .env\n')(project)
+    (project / "sub").mkdir()
+    plant(project / "sub")
+    for command in ("git status", "git log -p"):
+        links = Links(str(project), str(project / "sub"))
+        assert judge(command, workspace=str(project / "sub"), links=links).verdict == "ask"
+
+
+FOLDERS = [
+    "git diff -C sub",
+    "git blame -C sub/a.txt",
+    "timeout 5 git diff -C sub",
+    "git -C sub -C in status",
+    "git -C sub -C in -C . diff -C sub",
+]
+
+
+def test_the_folder_that_git_works_in_is_found(project: Path) -> None:
+    repository(project / "sub")
+    inner = repository(project / "sub" / "in")
+    assert set(verdicts(project, FOLDERS).values()) == {"plain"}
+    for named in (project, inner):
+        settings('[filter "x"]\n\tclean = false\n')(named)
+    assert set(verdicts(project, FOLDERS).values()) == {"ask"}
+    assert verdicts(project, ["git -C sub status"]) == {"git -C sub status": "plain"}
+
+
+def test_a_search_of_submodules_asks_and_no_setting_makes_it_one(project: Path) -> None:
+    command = "git grep --recurse-submodules x"
+    assert verdicts(project, [command]) == {command: "ask"}
+    assert "submodule.recurse=false" in hardened(["git", "grep", "x"])
 
 
 def test_worktrees_and_submodules_and_folders_of_a_repository_ask_no_more_than_before(

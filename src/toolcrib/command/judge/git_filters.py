@@ -1,4 +1,4 @@
-# ruff: noqa: PTH111, PTH112, PTH118, PTH120, PTH123, PTH207 - paths are text here
+# ruff: noqa: PTH111, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH207 - paths are text here
 """The filters that the settings of a repository name, which git runs when it compares files with what it has stored.
 
 No option of git switches them off. What a user set up for all repositories (`~/.gitconfig`) is the user's own.
@@ -10,7 +10,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from toolcrib.folder_handles import CLOEXEC, NONBLOCK
@@ -23,7 +23,9 @@ COMPARES = {
 FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs\s*[\s.]\s*"?extension\.[^"\]\n]*))', re.I)
 INCLUDE = re.compile(rb"\[\s*include(?:if)?\b", re.I)
 PATH = re.compile(rb"(?:^|\])[^\n\S]*path[^\n\S]*=([^\n]*)", re.I | re.M)
-PLAIN = re.compile(rb'"?([^"\\;#%\0]+)"?')
+PLAIN = re.compile(rb'"?([^"\\;#%\0-\x1f]+)"?')
+HEAD = re.compile(rb"ref:[ \t\n\r]*refs/|[0-9a-fA-F]{40}")
+POINTED = re.compile(rb"[^\s\0](?:[^\r\n\0]*[^\s\0])?")
 GITLINK = b"\0\0\xe0\0"  # the mode of a submodule in the index; other bytes may look the same
 MAX_BYTES = 1 << 20
 MAX_INDEX = 1 << 28
@@ -34,36 +36,43 @@ UNKNOWN = "settings that are not understood"
 
 
 class NotUnderstood(Exception):
-    """Settings whose filters cannot be told."""
+    """What git makes of the files of a repository cannot be told."""
 
 
 def filter_of(folder: str) -> str:
     """The name of a filter that git may run for files of a folder, as its repository's settings say; "" for none."""
     try:
-        waiting = list(islice(_settings(folder), MAX_FILES + 1))
-        seen = set[str]()
-        while waiting:
-            path = waiting.pop()
-            if path in seen:
-                continue
-            seen.add(path)
-            if len(seen) > MAX_FILES:
-                return UNKNOWN
-            data = read_small(path, MAX_BYTES)
+        for _, data in read_settings(_settings(folder)):
             if (found := FILTER.search(data)) is not None:
                 return (found[1] or found[2] or b"").decode("utf-8", "replace").strip()
-            if INCLUDE.search(data):
-                waiting += (included(path, match[1].strip()) for match in PATH.finditer(data))
     except (NotUnderstood, OSError):
         return UNKNOWN
     return ""
 
 
-def included(path: str, value: bytes) -> str:
-    plain = PLAIN.fullmatch(value)
+def read_settings(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Files of settings with what is in them, and the files that they include, whatever the condition."""
+    waiting = list(islice(paths, MAX_FILES + 1))
+    seen = set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        if len(seen) > MAX_FILES:
+            raise NotUnderstood
+        data = read_small(path, MAX_BYTES)
+        yield path, data
+        if INCLUDE.search(data):
+            waiting += (path_in(match[1], os.path.dirname(path)) for match in PATH.finditer(data))
+
+
+def path_in(value: bytes, folder: str) -> str:
+    """The path that a setting has as its value, from a folder."""
+    plain = PLAIN.fullmatch(value.strip(b" \t\r"))
     if plain is None:
         raise NotUnderstood
-    return os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(os.fsdecode(plain[1]))))
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(os.fsdecode(plain[1]))))
 
 
 def _settings(folder: str) -> Iterator[str]:
@@ -87,7 +96,9 @@ def _of_inner_repositories(top: str) -> Iterator[str]:
         if count > MAX_FOLDERS:
             raise NotUnderstood
         if at != top and ".git" in (*folders, *names):
-            own = f"{at}/.git" if ".git" in folders else pointed(f"{at}/.git", at, b"gitdir:") or f"{at}/.git"
+            own = (
+                f"{at}/.git" if ".git" in folders else pointed(f"{at}/.git", at, b"gitdir: ") or f"{at}/.git"
+            )
             common = pointed(f"{own}/commondir", own) or own
             yield from (f"{common}/config", f"{own}/config.worktree")
         folders[:] = [name for name in folders if name != ".git"]
@@ -99,8 +110,9 @@ def git_folder(folder: str) -> tuple[str, str] | None:
     while True:
         place = f"{at.rstrip('/')}/.git"
         if os.path.isdir(place):
-            return at, place
-        if (leads := pointed(place, at, b"gitdir:")) is not None:
+            if _is_repository(place):
+                return at, place
+        elif (leads := pointed(place, at, b"gitdir: ")) is not None:
             return at, leads
         above = os.path.dirname(at)
         if above == at:
@@ -108,12 +120,30 @@ def git_folder(folder: str) -> tuple[str, str] | None:
         at = above
 
 
+def _is_repository(own: str) -> bool:
+    """Whether git uses a `.git` folder. It passes over one that is none, and goes on with the folder above."""
+    head = f"{own}/HEAD"
+    if not os.path.lexists(head):
+        return False
+    starts = (
+        b"ref: " + os.fsencode(os.readlink(head)) if os.path.islink(head) else read_small(head, MAX_BYTES)
+    )
+    common = pointed(f"{own}/commondir", own) or own
+    parts = [f"{common}/objects", f"{common}/refs"]
+    if HEAD.match(starts) and all(os.path.isdir(part) and os.access(part, os.X_OK) for part in parts):
+        return True
+    raise NotUnderstood  # a broken one, or one that only git understands
+
+
 def pointed(file: str, base: str, before: bytes = b"") -> str | None:
     """Where a file such as `commondir` leads, from a folder; None where there is no such file."""
-    text = read_small(file, MAX_BYTES).strip()
-    if not text.startswith(before) or not text:
+    text = read_small(file, MAX_BYTES)
+    if not text or not text.startswith(before):
         return None
-    return os.path.normpath(os.path.join(base, os.fsdecode(text.removeprefix(before).strip())))
+    value = text.removeprefix(before).rstrip(b"\r\n")
+    if POINTED.fullmatch(value) is None:  # to git, a blank at the end belongs to the name
+        raise NotUnderstood
+    return os.path.normpath(os.path.join(base, os.fsdecode(value)))
 
 
 def read_small(path: str, limit: int) -> bytes:

@@ -1,5 +1,5 @@
-# ruff: noqa: PTH111, PTH118 - paths are text here
-"""What git reads because the files in its folder name it: another folder, or a file that may hold secrets.
+# ruff: noqa: PTH112, PTH118 - paths are text here
+"""What git reads because the files in its folder name it or lead to it: another folder, or what may hold secrets.
 
 Whoever made a project may have written its `.git`, as in an archive that was unpacked. A worktree or a submodule whose
 repository lies elsewhere is known by that repository, which names the folder in turn.
@@ -12,15 +12,12 @@ import re
 
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.git_filters import (
-    INCLUDE,
     MAX_BYTES,
-    MAX_FILES,
-    PATH,
-    PLAIN,
     NotUnderstood,
     git_folder,
-    included,
+    path_in,
     pointed,
+    read_settings,
     read_small,
 )
 
@@ -29,6 +26,9 @@ OPENS = re.compile(
     rb"(?:^|\])[^\n\S]*(worktree|ignoreRevsFile|skipList|attributesFile|signatureFile)[^\n\S]*=([^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
+MAX_LENDERS = 20  # folders of objects, of which one takes some from the next
+MAX_NAMES = 100_000  # in the folder of a repository
+NEVER_READ = ("hooks", "lfs", "annex")  # by a command that only looks
 
 
 def git_reads_elsewhere(folder: str, workspace: str) -> str:
@@ -52,30 +52,67 @@ def _reads_elsewhere(folder: str, workspace: str) -> str:
         return f"the repository {own}"
     if _lies_in(own, inside) and not _lies_in(common, inside):
         return f"the repository {common}"
-    for line in read_small(f"{common}/objects/info/alternates", MAX_BYTES).splitlines():
-        lent = os.path.realpath(os.path.join(f"{common}/objects", os.fsdecode(line.strip())))
-        if line.strip() and _lies_in(common, inside) and not _lies_in(lent, inside):
+    if _lies_in(common, inside):
+        if lent := _lent(f"{common}/objects", inside):
             return f"the objects in {lent}"
-    waiting, seen = [f"{common}/config", f"{common}/config.worktree", f"{own}/config.worktree"], set[str]()
-    while waiting and len(seen) <= MAX_FILES:
-        path = waiting.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        data = read_small(path, MAX_BYTES)
-        if INCLUDE.search(data):
-            waiting += (included(path, match[1].strip()) for match in PATH.finditer(data))
+        if leads := next(filter(None, (_leads_out(at, inside) for at in dict.fromkeys((common, own)))), ""):
+            return f"{leads}, to which a link in the repository leads"
+    for _, data in read_settings((f"{common}/config", f"{common}/config.worktree", f"{own}/config.worktree")):
         for match in OPENS.finditer(data):
-            plain = PLAIN.fullmatch(match[2].strip())
-            if plain is None:
-                raise NotUnderstood
             is_folder = match[1].lower() == b"worktree"
-            named = os.path.expanduser(os.fsdecode(plain[1]).strip())
-            place = os.path.realpath(os.path.join(own if is_folder else top, named))
+            place = os.path.realpath(path_in(match[2], own if is_folder else top))
             if is_folder and place == top:
                 continue
             if not _lies_in(place, inside) or (not is_folder and paths.may_hold_secrets(place)):
                 return f"{place}, which a setting names ({match[1].decode()})"
+    return ""
+
+
+def _lent(objects: str, inside: str) -> str:
+    """A folder outside of a place from which git takes objects, also by way of others; "" for none."""
+    waiting, seen = [objects], set[str]()
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if len(seen) > MAX_LENDERS:
+            raise NotUnderstood
+        for line in read_small(f"{at}/info/alternates", MAX_BYTES).split(b"\n"):
+            if line.startswith(b'"'):  # git reads escapes in it
+                raise NotUnderstood
+            if line and not line.startswith(b"#"):
+                waiting.append(os.path.realpath(os.path.join(at, os.fsdecode(line))))
+                if not _lies_in(waiting[-1], inside):
+                    return waiting[-1]
+    return ""
+
+
+def _leads_out(repository: str, inside: str) -> str:
+    """Where a link in a repository leads that nobody should read unasked; "" for nowhere.
+
+    Links in place of single objects are not looked for: they show only what somebody knows the digest of.
+    """
+    waiting, seen, left = [repository], set[str](), MAX_NAMES
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        with os.scandir(at) as entries:
+            for entry in entries:
+                left -= 1
+                if left < 0:
+                    raise NotUnderstood
+                if entry.name in NEVER_READ:
+                    continue
+                if entry.is_symlink():
+                    leads = os.path.realpath(entry.path)
+                    if not _lies_in(leads, inside) or paths.may_hold_secrets(leads):
+                        return leads
+                    waiting += [leads] if os.path.isdir(leads) else []
+                elif entry.is_dir() and not (len(entry.name) == 2 and at.endswith("/objects")):
+                    waiting.append(entry.path)
     return ""
 
 
@@ -84,8 +121,8 @@ def _names_back(own: str, top: str) -> bool:
     if pointed(f"{own}/gitdir", own) == f"{top}/.git":
         return True
     for match in OPENS.finditer(read_small(f"{own}/config", MAX_BYTES)):
-        if match[1].lower() == b"worktree" and (plain := PLAIN.fullmatch(match[2].strip())) is not None:
-            return os.path.realpath(os.path.join(own, os.fsdecode(plain[1]).strip())) == top
+        if match[1].lower() == b"worktree":
+            return os.path.realpath(path_in(match[2], own)) == top
     return False
 
 

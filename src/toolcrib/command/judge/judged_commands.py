@@ -112,7 +112,7 @@ class PlanJudge:
         reasons = [*troubles, *reasons]
         if self.links is not None and known.name.startswith("git "):
             elsewhere = (
-                git_reads_elsewhere(at, self.links.root) for at in _run_in(self.links, argv, folders)
+                git_reads_elsewhere(at, self.links.root) for at in _run_in(self.links, known, folders)
             )
             reasons += [f"{known.name} reads {found}" for found in elsewhere if found]
         if known.name == "cd":
@@ -125,7 +125,7 @@ class PlanJudge:
         if not known.usage.runs_unasked:
             reasons.append(f"{known.name} {DOES[known.usage.effect]}")
         strongest = worst((effect, known.usage.effect))
-        if self.links is not None and (filtered := self._filter(self.links, known.name, argv, folders)):
+        if self.links is not None and (filtered := self._filter(self.links, known, folders)):
             strongest = "exec"
             if not self.links.runs_code:
                 reasons.append(
@@ -137,11 +137,11 @@ class PlanJudge:
             program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable
         )
 
-    def _filter(self, links: Links, name: str, argv: tuple[str, ...], folders: Folders) -> str:
+    def _filter(self, links: Links, known: Recognised, folders: Folders) -> str:
         """The filter that a command of git may run in one of the folders that it may run in."""
-        if name not in COMPARES:
+        if known.name not in COMPARES:
             return ""
-        return next(filter(None, map(filter_of, _run_in(links, argv, folders))), "")
+        return next(filter(None, map(filter_of, _run_in(links, known, folders))), "")
 
     def _redirects(
         self, redirects: Iterable[Redirect], folders: Folders
@@ -196,11 +196,9 @@ def with_pipes_named(words: Iterable[Word]) -> list[Word]:
     return [word if word.piped is None else Word((STDIN,)) for word in words]
 
 
-def _run_in(links: Links, argv: tuple[str, ...], folders: Folders) -> Iterator[str]:
+def _run_in(links: Links, known: Recognised, folders: Folders) -> Iterator[str]:
     """The folders that git may work in."""
-    given = argv.index("-C") if "-C" in argv[:-1] else -1
-    inner = argv[given + 1] if given >= 0 else "."
-    return (posixpath.join(links.folder, paths.join(folder, inner)) for folder in sorted(folders))
+    return (posixpath.join(links.folder, paths.join(folder, known.folder)) for folder in sorted(folders))
 
 
 def _after_cd(command: Command, folders: Folders) -> Folders | None:

@@ -53,12 +53,13 @@ class TouchedPath(NamedTuple):
 
 @dataclass(slots=True)
 class Recognised:
-    """A recognised command: its row and its paths."""
+    """A recognised command: its row, its paths, and the folder that it goes to before it begins."""
 
     name: str
     usage: Synopsis
     operands: list[TouchedPath]
     open_end: str = ""  # what one more operand would be
+    folder: str = "."
 
 
 def recognise(words: list[Word], command: Command | None, previous: Command | None) -> Recognised:
@@ -130,6 +131,7 @@ def _in_folder(words: Sequence[Word]) -> Recognised:
     known = recognise([words[0], *words[3:]], None, None)
     inside = [one._replace(path=paths.join(folder, one.path)) for one in known.operands]
     known.operands = [TouchedPath(folder, "read", "file", False), *inside]
+    known.folder = paths.join(folder, known.folder)
     return known
 
 

@@ -16,7 +16,8 @@ SETTINGS = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=false",
     "core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=", "protocol.allow=never",
     "gpg.program=false", "gpg.openpgp.program=false", "gpg.x509.program=false", "gpg.ssh.program=false",
-    "log.showSignature=false", "diff.submodule=short", "status.submoduleSummary=false", "sequence.editor=false",
+    "log.showSignature=false", "diff.submodule=short", "status.submoduleSummary=false",
+    "submodule.recurse=false", "sequence.editor=false",
     "safe.bareRepository=explicit", "core.alternateRefsCommand=false",
     # A partial clone fetches what is missing when it is read; the setting of a scheme counts before the general one.
     *(f"protocol.{scheme}.allow=never" for scheme in ("ext", "file", "git", "http", "https", "ssh", "fd", "bundle")),

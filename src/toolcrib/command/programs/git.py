@@ -48,7 +48,7 @@ def _setting(found: Arguments) -> None:
 _SETTINGS = re.compile(
     r"user\.(?:name|email)|init\.defaultbranch|branch\.[\w./-]+\.(?:remote|merge|rebase)|pull\.(?:rebase|ff)|push\.default"
     r"|core\.(?:autocrlf|eol|bare|filemode|ignorecase|excludesfile|worktree|symlinks|repositoryformatversion|longpaths|quotepath)"
-    r"|merge\.conflictstyle|diff\.algorithm|commit\.gpgsign|tag\.gpgsign|fetch\.prune|rerere\.enabled|submodule\.recurse",
+    r"|merge\.conflictstyle|diff\.algorithm|commit\.gpgsign|tag\.gpgsign|fetch\.prune|rerere\.enabled",
     re.IGNORECASE,
 )
 _LIMIT = (
@@ -109,7 +109,7 @@ _LOOKING: dict[str, Synopsis] = {
                      " --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings"
                      " --files-with-matches --name-only --files-without-match --null --only-matching --count"
                      " --all-match --quiet --max-depth= --max-count= --color? --no-color --column --break"
-                     " --heading --recurse-submodules --show-function --function-context --exclude-standard --threads="
+                     " --heading --show-function --function-context --exclude-standard --threads="
                      " --after-context= --before-context= --context= --recursive", "data ref*", instead="-e -f", below="always", here=True),
     "git ls-files": Synopsis("-c -d -m -o -i -s -u -k -t -v -z -x= --cached --deleted --modified --others --ignored"
                          " --stage --unmerged --killed --exclude= --exclude-standard --error-unmatch --full-name"

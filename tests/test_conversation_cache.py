@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import operator
+import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.properties import examples
 from tests.test_codec_journeys import ROUTES, SPECS, answered_by, full_conversation, journeys
 from toolcrib import Effect, tool
@@ -54,6 +59,9 @@ def changed(conversation: list[Message], number: int, kind: str) -> list[Message
     for part in message.parts:
         if isinstance(part, ResultPart):
             part.result.parts, part.result.is_error = (Text("changed"),), not part.result.is_error
+            change(part.result.extras) if part.result.extras else setattr(
+                part.result, "extras", {"openai": {}}
+            )
         elif isinstance(part, Opaque) and isinstance(part.data, dict):
             part.data["changed"] = "yes"
         elif isinstance(part, ToolCall) and isinstance(part.arguments, dict):
@@ -120,6 +128,82 @@ def test_a_body_that_was_sent_does_not_change_and_is_the_beginning_of_the_next(r
     end = len(whole) - 1 - marked
     assert whole[:end] == [json.dumps(item) for item in second[field]][:end]
     assert all(one is other for one, other in zip(first[field][1:end], second[field][1:end], strict=True))
+
+
+CHANGES: dict[str, Callable[[ToolResult], object]] = {
+    "parts": lambda result: setattr(result, "parts", (Text("other"),)),
+    "parts, as a list": lambda result: setattr(result, "parts", [Text("other")]),
+    "an error": lambda result: setattr(result, "is_error", not result.is_error),
+    "extras": lambda result: setattr(
+        result, "extras", {"anthropic": {"cache_control": {"type": "ephemeral"}}}
+    ),
+    "in extras": lambda result: operator.setitem(result.extras or {}, "anthropic", {"other": True}),
+}
+
+
+def looked_up(count: int, **fields: Any) -> list[Message]:
+    """A conversation with so many results."""
+    messages = [Message.user("go")]
+    for number in range(count):
+        call = ToolCall("look", "{}", f"c{number}")
+        result = ToolResult(f"seen {number}", extras={"anthropic": {}}, **fields)
+        messages += [Message.assistant(call), Message("tool", [ResultPart(call, result)])]
+    return messages
+
+
+@each("kind", CHANGES)
+def test_each_conversation_with_a_result_notices_that_it_changed(kind: str) -> None:
+    """Also a second time, and where another conversation has sent the result before."""
+    first = looked_up(3)
+    second = [*first, *looked_up(2)]
+    caches = [(ConversationCache(), first), (ConversationCache(), second), (ConversationCache(), first[:3])]
+    texts = list[str]()
+    for number in (None, 0, 0, 2):
+        if number is not None:
+            CHANGES[kind](first[2 * number + 2].results[0])
+        for cache, conversation in caches:
+            plain = Request(list(conversation), SPECS)
+            kept = replace(plain, messages=cache.follow(conversation), cache=cache)
+            texts.append(wire("anthropic", kept))
+            assert texts[-1] == wire("anthropic", plain)
+    assert texts[0] != texts[3]
+
+
+def test_what_nobody_changed_is_not_written_again() -> None:
+    """Fields that no request shows, copies of a result and results of others leave a conversation alone."""
+    conversation, cache = looked_up(3), ConversationCache()
+    codec, model, _ = CODECS["openai"]
+
+    def entries() -> list[Any]:
+        body = codec.request(Request(cache.follow(conversation), cache=cache), model=model, stream=True)
+        messages: list[Any] = body["messages"]
+        return messages
+
+    before, result = entries(), conversation[2].results[0]
+    result.full_output, result.outside, result.edits = "out.txt", True, ()
+    for made in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result)), result.copy()):
+        assert made == result
+        made.parts = (Text("other"),)
+    ToolResult("another").is_error = True
+    assert all(map(operator.is_, before[:-1], entries()))
+    result.parts = (Text("other"),)
+    assert entries()[2]["content"] == "other" and before[2]["content"] == "seen 0"
+
+
+def test_parts_that_were_given_as_a_list_are_the_results_own() -> None:
+    parts: Any = [Text("seen")]
+    call, result = ToolCall("look", "{}", "c"), ToolResult(parts)
+    conversation, cache = (
+        [Message.assistant(call), Message("tool", [ResultPart(call, result)])],
+        ConversationCache(),
+    )
+    for _ in range(2):
+        request = Request(cache.follow(conversation), cache=cache)
+        assert "more" not in wire("openai", request)
+        parts.append(Text("more"))
+    assert result == ToolResult("seen") and result.parts == (Text("seen"),)
+    result.parts = "other"  # type: ignore[assignment]
+    assert result == ToolResult("other")
 
 
 async def test_a_run_sends_each_request_with_what_was_written_before() -> None:

@@ -1,16 +1,16 @@
 """What a run keeps of its conversation from one request to the next, so that each message is converted only once.
 
 Messages and their parts never change, so what a codec has written of them holds as long as they stand in the same
-place. Three things may change all the same, and are compared with each request: which messages the conversation has,
-the fields of a result, and the dicts and lists within (arguments, extras, data). Whatever changed, codecs begin again,
-and write what a request without a cache would say.
+place. Three things may change all the same, and are looked at with each request: which messages the conversation has,
+the fields of a result, which notes its changes, and the dicts and lists within (arguments, extras, data), which are
+compared. Whatever changed, codecs begin again, and write what a request without a cache would say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from operator import attrgetter, is_
+from operator import is_
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -18,12 +18,9 @@ from toolcrib.content import Json
 from toolcrib.frozen import EMPTY
 from toolcrib.mending import is_valid
 from toolcrib.messages import Message, MessagePart, Opaque, Request, ResultPart
-from toolcrib.result import ToolResult
+from toolcrib.result import ResultChanges, changes_of
 
 __all__ = ["ConversationCache", "cache_of"]
-
-# The fields of a result that a request may show.
-FIELDS = tuple(map(attrgetter, ("parts", "is_error", "extras")))
 
 
 class ConversationCache:
@@ -42,8 +39,8 @@ class ConversationCache:
         self.written: dict[Any, Any] = {}
         self._sent: list[Message] | None = None
         self._known: bool | None = None  # whether what is sent can be used; None where nobody asked yet
-        self._results: list[ToolResult] = []
-        self._fields: tuple[list[Any], ...] = ([], [], [])  # of the results, each as they were
+        self._own_changes = ResultChanges()
+        self._changes: dict[ResultChanges, object] = {}  # of the results, each with its last one
         self._empty: list[Any] = []  # dicts and lists without items
         self._data: list[Any] = []  # those with items, and copies of them
         self._copies: list[Any] = []
@@ -86,15 +83,12 @@ class ConversationCache:
             same_data = bool(self._data == self._copies)
         except Exception:  # of a value that cannot be compared
             return False
-        return same_data and all(
-            all(map(is_, map(field, self._results), values))
-            for field, values in zip(FIELDS, self._fields, strict=True)
-        )
+        return same_data and all(changes.last is last for changes, last in self._changes.items())
 
     def _begin_again(self) -> None:
         self.head, self.tail = [], []
         self.names, self.opaque, self.written = set(), [], {}
-        self._results, self._fields = [], ([], [], [])
+        self._changes = {}
         self._empty, self._data, self._copies = [], [], []
 
     def _take(self, messages: list[Message]) -> bool:
@@ -110,9 +104,8 @@ class ConversationCache:
     def _take_part(self, part: MessagePart) -> None:
         if isinstance(part, ResultPart):
             self.names.add(part.call.name)
-            self._results.append(part.result)
-            for field, values in zip(FIELDS, self._fields, strict=True):
-                values.append(field(part.result))
+            changes = changes_of(part.result, self._own_changes)
+            self._changes.setdefault(changes, changes.last)
             if part.result.extras is not None:
                 self._watch(part.result.extras)
             for item in part.result.parts:

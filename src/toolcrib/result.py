@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Part, Text, new_text, part_from_dict, part_to_dict
 from toolcrib.errors import ErrorCode
+from toolcrib.frozen import SET_CLASS, open_class
 
 if TYPE_CHECKING:
     from toolcrib.repair import Edit
 
 __all__ = ["ToolResult"]
+
+SHOWN = frozenset({"parts", "is_error", "extras"})  # the fields of a result that a request may show
+_WATCHING = threading.Lock()
+
+
+class ResultChanges:
+    """Where the results of a conversation that was sent note their changes: `last` is another object after each one."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = object()
 
 
 class ToolResult:
@@ -25,6 +39,7 @@ class ToolResult:
     """
 
     __slots__ = (
+        "_changes",  # a ResultChanges once the result was sent, empty before
         "_json",
         "_structured",
         "code",
@@ -50,7 +65,10 @@ class ToolResult:
         is_data: bool = False,
         outside: bool = False,
     ) -> None:
-        self.parts: tuple[Part, ...] = (Text(parts),) if isinstance(parts, str) else parts
+        kind, given = type(self), parts if type(parts) is tuple else _as_parts(parts)
+        if kind is ToolResult:
+            SET_CLASS(self, OpenResult)  # whose fields are assigned in less time
+        self.parts: tuple[Part, ...] = given
         self.is_error = is_error
         self.code = code
         self._structured = structured
@@ -60,6 +78,18 @@ class ToolResult:
         self.extras = extras
         self.is_data = is_data
         self.outside = outside
+        if kind is ToolResult:
+            SET_CLASS(self, kind)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, _as_parts(value) if name == "parts" else value)
+        if name in SHOWN and (changes := getattr(self, "_changes", None)) is not None:
+            changes.last = object()
+
+    def __getstate__(self) -> object:
+        state: Any = super().__getstate__()
+        state[1].pop("_changes", None)  # no conversation has a copy
+        return state
 
     @property
     def structured(self) -> Any:
@@ -141,12 +171,33 @@ class ToolResult:
         return f"ToolResult({shown!r}{f', code={self.code.value!r}' if self.code else ''})"
 
 
-def new_text_result(text: str) -> ToolResult:
-    """`ToolResult(text)`, in half the time: most calls end with one."""
-    made = object.__new__(ToolResult)
-    made.parts = (new_text(text),)
-    made.is_error = made.is_data = made.outside = False
-    made.code = made.extras = made._structured = made._json = None
-    made.edits = ()
-    made.full_output = ""
+OpenResult = open_class(ToolResult)
+
+
+def new_text_result(text: str, *, is_data: bool = False, json: str | None = None) -> ToolResult:
+    """`ToolResult(text)`, in half the time: most calls end with one. `json` is the text of its structured value."""
+    filled = OpenResult()
+    filled.parts = (new_text(text),)
+    filled.is_error = filled.outside = False
+    filled.is_data = is_data
+    filled.code = filled.extras = filled._structured = None
+    filled._json = json
+    filled.edits = ()
+    filled.full_output = ""
+    filled.__class__ = ToolResult
+    made: ToolResult = filled
     return made
+
+
+def changes_of(result: ToolResult, own: ResultChanges) -> ResultChanges:
+    """Where a result notes its changes from now on: in `own`, unless another conversation has sent it before."""
+    with _WATCHING:
+        changes: ResultChanges | None = getattr(result, "_changes", None)
+        if changes is None:
+            object.__setattr__(result, "_changes", changes := own)
+    return changes
+
+
+def _as_parts(given: Any) -> Any:
+    """Parts that do not change; what is no sequence of parts is refused where the result is read."""
+    return (Text(given),) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given

@@ -37,14 +37,10 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     to_json = output.to_json
     text = to_json_text(value) if to_json is None else to_json(value, warnings=False).decode()
     shown: str = value if kind is str else text
-    result = new_text_result(shown)
-    result.is_data = kind is not str
     problem = None if output.schema is None or kind is output.fitting else output.misfit(value, text)
     if problem:
-        result.parts = (Text(shown + model_messages.MISFIT_NOTE),)
-    elif output.schema is not None:
-        result._json = text
-    return result, problem or ""
+        return new_text_result(shown + model_messages.MISFIT_NOTE, is_data=kind is not str), problem
+    return new_text_result(shown, is_data=kind is not str, json=None if output.schema is None else text), ""
 
 
 def _given(result: ToolResult, definition: Definition) -> tuple[ToolResult, str]:

@@ -371,6 +371,23 @@ def test_no_quote_is_too_small_or_too_deep_to_be_checked(output: Any, answer: st
     assert deep.words == "the"
 
 
+class Part(BaseModel):
+    words: Quote
+    parts: "list[Part]" = []
+    whole: "Part | None" = None
+
+    def model_post_init(self, _: Any) -> None:
+        for part in self.parts:
+            part.whole = self
+
+
+def test_quotes_are_checked_in_values_that_know_what_they_stand_in() -> None:
+    answers = [json.dumps({"words": "the", "parts": [{"words": words}]}) for words in ("invented", "source")]
+    outcome = extract_sync(Scripted(answers), Part, "the source")
+    assert outcome.output.parts[0].words == "source"
+    assert outcome.output.parts[0].whole is outcome.output
+
+
 @pytest.mark.parametrize("rung", ["forced tool", "text"])
 def test_what_a_model_is_told_of_its_own_quote_is_no_source(rung: Any) -> None:
     made_up = {"what": "x", "proof": "made up by the model"}

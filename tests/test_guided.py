@@ -323,6 +323,12 @@ def test_a_large_pattern_is_checked_in_time(pattern: str, fits: str, does_not: s
     assert time.process_time() - begun < 5
 
 
+@each("repeat", ["([ab]{0})*", "([ab]*){0}", "(([a] | [b]){0}){2,}", "(([ab]{0,3}){2}){0}"])
+def test_a_repeat_of_nothing_is_nothing(repeat: str) -> None:
+    low = lower(Grammar(f'root ::= {repeat} "c"'), "text")
+    assert not low.validate("c") and low.validate("abc")
+
+
 def test_a_recursive_root_that_is_no_object_is_wrapped_soundly() -> None:
     nested = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#"}}]}
     low = lower(nested, "openai.chat")

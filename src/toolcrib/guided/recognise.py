@@ -69,6 +69,8 @@ class _Flat:
         while (
             isinstance(inner := node.part, Repeat) and inner.least <= 1
         ):  # any number between can be reached
+            if 0 in (node.most, inner.most):
+                return ()
             most = None if node.most is None or inner.most is None else node.most * inner.most
             node = Repeat(inner.part, node.least * inner.least, most)
         part = self.symbols(node.part)

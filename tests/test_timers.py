@@ -7,6 +7,7 @@ import gc
 import weakref
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,3 +106,19 @@ def test_a_loop_that_ended_is_not_kept() -> None:
     del loop
     gc.collect()
     assert known() is None
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_loop_that_was_closed_while_a_call_waited_is_not_kept() -> None:
+    async def begin(box: Toolbox[None]) -> None:
+        call = asyncio.ensure_future(box.call("wait", {"seconds": 60.0}))
+        call.get_loop().set_exception_handler(lambda loop, context: None)
+        await asyncio.sleep(0.01)
+
+    loop, box = VirtualLoop(), Toolbox([wait])
+    loop.run_until_complete(begin(box))
+    loop.close()
+    known = weakref.ref(loop), weakref.ref(box)
+    del loop, box
+    gc.collect()
+    assert [one() for one in known] == [None, None]

@@ -29,6 +29,12 @@ class Waiter:
         raise NotImplementedError
 
 
+class Timers(dict[float, "Timer"]):
+    """The timers of one loop, by their seconds."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Timer:
     """The waiters of one loop that wait equally long, the one that is due next first.
 
@@ -37,9 +43,9 @@ class Timer:
 
     __slots__ = ("first", "handle", "last", "others", "seconds")
 
-    def __init__(self, seconds: float, others: dict[float, Timer]) -> None:
+    def __init__(self, seconds: float, others: Timers) -> None:
         self.seconds = seconds
-        self.others = others  # the timers of the loop, by their seconds
+        self.others = others
         self.first: Waiter | None = None
         self.last: Waiter | None = None
         self.handle: ReferenceType[asyncio.TimerHandle] | None = None  # while it runs
@@ -96,14 +102,18 @@ class Timer:
             del self.others[self.seconds]
 
 
-_timers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[float, Timer]] = WeakKeyDictionary()
+# Waiters know their loop, so that the timers are known weakly: a loop that was closed while calls waited can be freed.
+# What waits keeps its timer, and a timer the others.
+_timers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReferenceType[Timers]] = WeakKeyDictionary()
 
 
 def timer_of(loop: asyncio.AbstractEventLoop, seconds: float) -> Timer:
     """The timer of a loop for what waits so many seconds."""
-    timers = _timers.get(loop)
+    known = _timers.get(loop)
+    timers = None if known is None else known()
     if timers is None:
-        timers = _timers[loop] = {}
+        timers = Timers()
+        _timers[loop] = ref(timers)
     timer = timers.get(seconds)
     if timer is None:
         timer = timers[seconds] = Timer(seconds, timers)

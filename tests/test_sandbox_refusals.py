@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,14 @@ def test_an_index_of_packages_is_offered_by_its_name(ws: Path, said: str, host: 
     denial = backend("bubblewrap")(ws).explain(1, said, Launch([], {}, str(ws)))
     assert denial is not None and denial.permission is not None
     assert (denial.permission.kind, denial.permission.target) == (("host", host) if host else ("network", ""))
+
+
+@pytest.mark.parametrize("word", ["shm_open ", "openpty ", "SemLock ", "x.bind(y) "])
+def test_one_long_line_is_looked_at_in_linear_time(ws: Path, word: str) -> None:
+    sandbox = backend("landlock")(ws)
+    begun = time.process_time()
+    assert sandbox.explain(1, word * 7_000, Launch([], {}, str(ws))) is None
+    assert time.process_time() - begun < 1
 
 
 LACKING = {

@@ -75,8 +75,8 @@ NOT_READ = (
 )
 
 
-# What needs namespaces, with what programs say that did not get it.
-DENIED = r"[^\n]*(?:\n[^\n]{0,300}){0,2}?(?:permission denied|eacces|errno 13)"
+# What needs namespaces, with what programs say that did not get it. Each looks at so much of a line, however long.
+DENIED = r"[^\n]{0,300}(?:\n[^\n]{0,300}){0,2}?(?:permission denied|eacces|errno 13)"
 LACKING = {
     "shared memory or semaphores (/dev/shm)": re.compile(
         rf"(?:SemLock|sem_open|shm_open|/psm_\w|/dev/shm|posix_ipc){DENIED}", re.IGNORECASE
@@ -86,7 +86,7 @@ LACKING = {
     ),
     "connections between its own processes (loopback)": re.compile(
         r"usable local IP|listen EPERM|(?:socketserver\.py|TCPServer|HTTPServer|start_server|create_server|\.bind)\b"
-        r"[^\n]*(?:\n[^\n]{0,300}){0,12}?PermissionError: \[Errno 1\]"
+        r"[^\n]{0,300}(?:\n[^\n]{0,300}){0,12}?PermissionError: \[Errno 1\]"
     ),
 }
 # A folder right below /tmp that a program could not make, in the middle of a message.

@@ -71,3 +71,16 @@ def test_the_end_of_an_output_begins_with_a_line_or_a_word() -> None:
         for size in range(1, len(text)):
             assert shown(output.ending(size)) in (0, len(VALUE)), (text, size)
     assert output.ending(1000).endswith("three")
+
+
+def test_the_end_of_an_output_that_was_just_divided_is_whole() -> None:
+    output = BoundedOutput(1000)
+    output.feed(b"one\n" * 126)
+    assert output.ending(100) == "one\n" * 24
+
+
+def test_the_end_of_one_long_line_is_shown() -> None:
+    for text in (f"one\n{'x' * 500}\n", f"one\n{'x ' * 250}\r\n \n"):
+        output = BoundedOutput(1000)
+        output.feed(text.encode())
+        assert output.ending(200).count("x") >= 95

@@ -14,7 +14,7 @@ ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
-BREAK, BLANK = re.compile(rb"[\r\n]+"), re.compile(rb"\s+")
+BREAK, BLANK = re.compile(rb"[\r\n]+(?=\s*\S)"), re.compile(rb"\s+(?=\S)")  # with something behind them
 CONTROL = dict.fromkeys([*range(9), 11, 12, *range(13, 32), *range(127, 160)])
 
 
@@ -71,8 +71,9 @@ class BoundedOutput:
 
     def ending(self, limit: int) -> str:
         """The last `limit` bytes as plain text, for a live view. Where more was printed, it begins with a line."""
-        data = self._tail or self._head
-        last = bytes(data[-limit:])
+        last = bytes(self._tail[-limit:])
+        if len(last) < limit and not self.omitted:
+            last = bytes(self._head[len(last) - limit :]) + last
         if len(last) < self.total:
             cut = BREAK.search(last) or BLANK.search(last)  # a secret is masked where it stands as a whole
             last = last[cut.end() :] if cut else last

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolcrib.context import Context
@@ -76,7 +76,8 @@ def test_an_escaped_bar_that_finds_nothing_is_explained() -> None:
     assert r"\| is the character | itself" in grep(r"foo\|bar;")
 
 
-@given(st.text(alphabet="[]^-\\&|~:abdwx()*.0", max_size=14))
+@example("(?#[)|")
+@given(st.text(alphabet="[]^-\\&|~:abdwx()*.0?#", max_size=14))
 def test_other_patterns_keep_their_meaning_without_warnings(pattern: str) -> None:
     try:
         written = without_posix_classes(pattern)

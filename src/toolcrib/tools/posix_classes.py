@@ -16,13 +16,13 @@ CLASSES: Final = {
 }  # fmt: skip
 _CLASS: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
 _BARE: Final = re.compile(r"\[:\^?(\w+):\]")
-_VERBOSE: Final = re.compile(r"\(\?[a-zA-Z]*x")
+_COMMENTS: Final = re.compile(r"\(\?(?:#|[a-zA-Z]*x)")
 _SPECIAL: Final = "[&|~-"  # inside a set, Python warns of them, as they may mean something one day
 
 
 def without_posix_classes(pattern: str) -> str:
     """A regular expression in Python's syntax alone. Raises re.error for a class that it does not know."""
-    if "[" not in pattern or _VERBOSE.search(pattern):  # there, a bracket in a comment begins no set
+    if "[" not in pattern or _COMMENTS.search(pattern):  # there, a bracket in a comment begins no set
         return pattern
     parts: list[str] = []
     position = 0

@@ -189,6 +189,7 @@ def test_git_is_hardened_behind_wrappers_too() -> None:
     assert hardened(["timeout", "5", "ls"]) == ["timeout", "5", "ls"]
     assert hardened(["timeout", "5", "ack", "x"])[2:] == ["ack", "--noenv", "x"]
     assert hardened(["npm", "ls"]) == ["npm", "--logs-max=0", "ls"]
+    assert hardened(["timeout", "5", "npx", "pytest"]) == ["timeout", "5", "npx", "--no-install", "pytest"]
     assert hardened(["git", "diff", "HEAD"])[-3:] == ["--no-ext-diff", "--no-textconv", "HEAD"]
 
 

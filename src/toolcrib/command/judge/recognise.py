@@ -15,7 +15,7 @@ from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Word
-from toolcrib.command.programs.develop import own_check
+from toolcrib.command.programs.develop import RUNNERS, own_check
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
@@ -89,6 +89,8 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
 
 def _own_check(words: Sequence[Word], name: str, at: int) -> Recognised:
     """A check that a runner starts, or that lies among the project's own packages: `uv run pytest`."""
+    if name in RUNNERS or name in WRAPPERS:  # no option could be given to it
+        raise NotProved(f"{words[0].literal}: runs {name}, which runs another program")
     known = recognise([Word((name,)), *words[at:]], None, None)
     if known.usage.effect != "exec" or not known.usage.runs_unasked:
         raise NotProved(f"{words[0].literal}: runs a program of the project that is no check")

@@ -19,9 +19,11 @@ __all__ = ["FIRST_OPTIONS", "SHELLS", "Traits", "count_of_words", "script_of", "
 
 NOTHING: frozenset[str] = frozenset()
 # Options that a plan gives to programs. Without -n some ask a server for the names of addresses; ack obeys a file of
-# options in the folder (--files-from shows any file), and npm writes its log where a project's settings say.
+# options in the folder (--files-from shows any file), npm writes its log where a project's settings say, and npx runs what
+# it finds in the registry under the name of a program that a project does not have.
 FIRST_OPTIONS = {
     **dict.fromkeys(("netstat", "lsof", "arp", "route"), "-n"), "ack": "--noenv", "npm": "--logs-max=0",
+    "npx": "--no-install",
 }  # fmt: skip
 
 

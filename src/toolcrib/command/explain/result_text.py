@@ -9,7 +9,7 @@ from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.launch.screen import text_of_terminal
 from toolcrib.command.sandbox import Denial
 from toolcrib.errors import ToolError
-from toolcrib.visible import counted
+from toolcrib.visible import counted, spelled_out
 
 MAX_AT_TIMEOUT = 20_000  # characters of output that are shown when the time is up
 WORTH_TELLING = 10.0  # seconds of a successful command
@@ -22,7 +22,7 @@ def sandbox_sentences(denial: Denial | None, reverted: Sequence[str], root: str,
     """
     refused = [denial.message, *([f"The reason: {why.rstrip('.')}."] if why else [])] if denial else []
     sentences = [*refused, *reverted]
-    return [sentence.replace(f"{root}/", "") for sentence in sentences]
+    return [spelled_out(sentence.replace(f"{root}/", "")) for sentence in sentences]
 
 
 def result_text(

@@ -315,6 +315,55 @@ async def test_calls_that_wait_for_an_answer_keep_nobody_from_calling(era: str) 
         assert not face._slots.full and face._slots._free._value == 1
 
 
+async def test_a_call_whose_questions_are_answered_while_it_waits_takes_one_slot() -> None:
+    """The first question of `pair` is answered while `hold` runs, and the second while `pair` waits for its slot."""
+    asked: dict[str, asyncio.Event] = {name: asyncio.Event() for name in ("first", "second")}
+    begun, go, second = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @tool(effect=Effect.READ, secrets=())
+    async def pair(*, ctx: Context) -> str:
+        """Ask twice."""
+
+        async def later() -> None:
+            await second.wait()
+            await ctx.ask("second", ["s"])
+
+        await asyncio.gather(ctx.ask("first", ["f"]), later())
+        return "paired"
+
+    @tool(effect=Effect.READ, secrets=())
+    async def hold() -> str:
+        """Hold the only slot."""
+        begun.set()
+        await go.wait()
+        return "held"
+
+    async def elicit(ctx: Any, params: Any) -> types.ElicitResult:
+        which = "second" if "second" in params.message else "first"
+        asked[which].set()
+        if which == "first":
+            await begun.wait()
+        return types.ElicitResult(action="accept", content={"decision": "yes"})
+
+    face = McpFace(Toolbox([pair, hold]), max_calls=1)
+    async with Client(face.server, mode="legacy", elicitation_callback=elicit) as client:
+        calls = [asyncio.create_task(client.call_tool("pair", {}))]
+        await asyncio.wait_for(asked["first"].wait(), 5)
+        calls.append(asyncio.create_task(client.call_tool("hold", {})))
+        await asyncio.wait_for(begun.wait(), 5)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        second.set()
+        await asyncio.wait_for(asked["second"].wait(), 5)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        go.set()
+        async with asyncio.timeout(5):
+            assert [text_of(await call) for call in calls] == ["paired", "held"]
+        assert face._slots is not None
+        assert face._slots._free._value == 1 and face._slots._inside == 0
+
+
 @both_eras
 async def test_an_answer_that_does_not_come_in_time_is_nobodys(era: str) -> None:
     async def never(ctx: Any, params: Any) -> types.ElicitResult:

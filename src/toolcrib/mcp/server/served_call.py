@@ -91,6 +91,7 @@ class ServedCall:
         self._slots = slots
         self._queued = False  # whether it waits for a slot
         self._holds = False  # whether it has one
+        self._taking = asyncio.Lock()  # a call takes one slot, however many of its questions were answered
         self._asking = 0  # questions that wait at this moment
         self._loop = asyncio.get_running_loop()
         self._news: deque[_Progress | _Log] = deque()
@@ -120,12 +121,20 @@ class ServedCall:
         self._queued = True
 
     async def _take_slot(self) -> None:
-        await self._slots.take()
+        try:
+            await self._slots.take()
+        except asyncio.CancelledError:
+            self._leave()
+            raise
         self._queued, self._holds = False, True
+
+    def _leave(self) -> None:
+        self._slots.leave()
+        self._queued = False
 
     def _has_ended(self, task: asyncio.Task[Any]) -> None:
         if self._queued:
-            self._slots.leave()
+            self._leave()
         if not task.cancelled():
             task.exception()  # so that it is not reported as never retrieved
         self._ended.set()
@@ -157,9 +166,10 @@ class ServedCall:
         finally:
             self._asking -= 1
             self._slots.asking -= on_connection
-        if not self._asking and not self._holds:
-            self._enter()
-            await self._take_slot()
+        async with self._taking:
+            if not self._asking and not self._holds:
+                self._enter()
+                await self._take_slot()
         return answers
 
     async def outcome(self) -> dict[str, types.InputRequest]:

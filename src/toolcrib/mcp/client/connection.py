@@ -8,6 +8,7 @@ raise. The session does the handshake and answers what the server asks.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
@@ -92,7 +93,7 @@ class Connection:
         self._opened: asyncio.Future[None] = self.loop.create_future()
         self._owner: asyncio.Task[None] | None = None
         self._claims: dict[str, Any] = {}
-        self._log_lines = [0]
+        self._log_lines = Counter[int]()
         self._check: asyncio.Task[None] | None = None
 
     @classmethod

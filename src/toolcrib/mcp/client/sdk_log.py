@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,16 +12,16 @@ from toolcrib.visible import on_one_line
 
 __all__ = ["bounded_log"]
 
-MOST_LINES = 20  # of one connection
+MOST_LINES = 20  # of one connection and level: lines for debugging do not use up those that are errors
 LONGEST = 300  # characters of a line
 LOGGERS = ("client", "mcp.client.sse", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
 
-_lines: ContextVar[list[int] | None] = ContextVar("toolcrib_mcp_log_lines", default=None)
+_lines: ContextVar[Counter[int] | None] = ContextVar("toolcrib_mcp_log_lines", default=None)
 
 
 @contextmanager
-def bounded_log(lines: list[int]) -> Generator[None]:
-    """Bound what is logged here and in the tasks that are started here; `lines` counts those of one connection.
+def bounded_log(lines: Counter[int]) -> Generator[None]:
+    """Bound what is logged here and in the tasks that are started here; `lines` counts by level those of a connection.
 
     What other users of the SDK log stays as it is.
     """
@@ -37,11 +38,13 @@ def _bounded(record: logging.LogRecord) -> bool:
     lines = _lines.get()
     if lines is None:
         return True
-    lines[0] += 1
+    lines[record.levelno] += 1
+    number = lines[record.levelno]
     text = record.getMessage()
     if record.exc_info and record.exc_info[1] is not None:
         text = f"{text}: {record.exc_info[1]}"
-    if lines[0] == MOST_LINES:
-        text = f"{on_one_line(text, LONGEST)} (more of this connection is not logged)"
+    if number == MOST_LINES:
+        level = record.levelname.lower()
+        text = f"{on_one_line(text, LONGEST)} (more of this connection and the level {level} is not logged)"
     record.msg, record.args, record.exc_info = on_one_line(text, LONGEST + 60), (), None
-    return lines[0] <= MOST_LINES
+    return number <= MOST_LINES

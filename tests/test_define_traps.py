@@ -80,3 +80,10 @@ def without_type(ctx, x: int) -> str:  # type: ignore[no-untyped-def]
 def test_a_parameter_that_no_model_can_fill_is_refused(fn: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words):
         tool(fn, name="t", effect=READ, secrets=()).definition()
+
+
+def test_what_is_no_function_is_named_in_few_words() -> None:
+    functions: Any = [len] * 10_000
+    with pytest.raises(TypeError, match="tool 'all': expected a function") as caught:
+        tool(functions, name="all", effect=Effect.READ, secrets=())
+    assert len(str(caught.value)) < 500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import reprlib
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
@@ -184,7 +185,7 @@ def _make(
         if not callable(value):
             raise TypeError(f"tool {name!r}: {hook} must be a function, got {value!r}")
     if not callable(fn):
-        raise TypeError(f"tool {name!r}: expected a function, got {fn!r}")
+        raise TypeError(f"tool {name!r}: expected a function, got {reprlib.repr(fn)}")
     if params is not None:
         from toolcrib.compiling.params_argument import check_params_argument
 

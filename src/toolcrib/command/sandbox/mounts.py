@@ -14,10 +14,6 @@ from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.paths import between, innermost, within, within_any
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
 
-# A new /proc can be written to by root, to whom it belongs outside as well.
-KERNEL_SETTINGS = (
-    "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi",
-)  # fmt: skip
 # The scratch folder of the sandbox is mounted on these.
 TEMPORARY = ("/tmp", "/var/tmp")
 RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
@@ -55,10 +51,8 @@ def mount_arguments(
     `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches.
     """
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for path in KERNEL_SETTINGS:
-        # Only root may write there anyway; and each of these mounts takes longer than all others together.
-        if os.geteuid() == 0 and os.path.exists(path):
-            words += ["--ro-bind", path, path]
+    if os.geteuid() == 0:  # a new /proc belongs to root inside too, who could write the kernel's settings
+        words += ["--remount-ro", "/proc"]
     mounts = caches | _hidden_and_shown(view, limits)
     mounts |= {path: ["--ro-bind-data", str(fd), path] for path, fd in redacted.items()}
     if level.network is Network.ON and os.path.isdir(RESOLVED):

@@ -11,6 +11,7 @@ import logging
 import shlex
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,6 +33,7 @@ from toolcrib.events import (
     Notice,
     ReasoningDelta,
     StatusBoard,
+    StatusChanged,
     TextDelta,
     TurnStarted,
     event_to_dict,
@@ -257,6 +259,79 @@ async def test_pieces_that_are_reported_give_no_whole(value: str, size: int, tmp
         shown = "".join(one["of"][1]["output"] for one in data)
         assert found(shown) == "" and value.replace("\n", "")[8:24] not in shown
         assert shown.startswith("the key is ") and "was it" in shown
+
+
+@dataclass
+class Pair:
+    one: str
+    two: str
+
+
+def cyclic() -> dict[str, Any]:
+    made: dict[str, Any] = {"x": PLAIN}
+    made["itself"] = made
+    return made
+
+
+def nested(value: Any, depth: int) -> Any:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+class Unwritable:
+    def __str__(self) -> str:
+        raise RuntimeError(PLAIN)
+
+
+HALVES = PLAIN[:12], PLAIN[12:]
+ODD: dict[str, list[Any]] = {
+    "parts in one object": [Pair(*HALVES)],
+    "parts in objects": [[Model(secret=half)] for half in HALVES],
+    "parts in sets": [{half} for half in HALVES],
+    "data that holds itself": [cyclic()],
+    "an object that holds itself": [Pair("x", cyclic())],  # type: ignore[arg-type]
+    "deep data": [nested(PLAIN, 5_000)],
+    "deep data in an object": [Pair("x", nested(PLAIN, 400))],
+    "what cannot be written": [Unwritable()],
+}
+
+
+@pytest.mark.parametrize("values", ODD.values(), ids=ODD)
+async def test_no_report_shows_it_or_breaks_its_call(values: list[Any], tmp_path: Path) -> None:
+    @tool(effect=Effect.READ, secrets=())
+    async def show(ctx: Context) -> str:
+        "Show."
+        for value in values:
+            ctx.report(result=value)
+            ctx.report(params={"x": value})
+        return "done"
+
+    with listening(tmp_path, show) as ear:
+        assert (await ear.box.call("show", {})).text == "done"
+        ear.everything()
+        shown = [str(event.result) for event in ear.events if getattr(event, "result", None) is not None]
+        assert len(shown) == len(values) + 1
+        assert not any(PLAIN in text for text in shown)
+        assert not all(any(half in text for text in shown) for half in HALVES)
+        assert not any(PLAIN in str(getattr(event, "params", "")) for event in ear.events)
+
+
+async def test_objects_without_secrets_are_reported_as_they_are(tmp_path: Path) -> None:
+    values = [Model(secret="none"), Pair("a", "b"), {"a"}, ("a", 1, None), b"a", Path("a"), {1: "a"}]
+
+    @tool(effect=Effect.READ, secrets=())
+    async def show(ctx: Context) -> str:
+        "Show."
+        for value in values:
+            ctx.report(result=value)
+        return "done"
+
+    with listening(tmp_path, show) as ear:
+        await ear.box.call("show", {})
+        ear.everything()
+        shown = [event.result for event in ear.events if isinstance(event, StatusChanged) and event.result]
+        assert [one is value for one, value in zip(shown, values, strict=True)] == [True] * len(values)
 
 
 async def test_ordinary_reports_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from toolcrib.events import (
     ServerChanged,
     TextDelta,
 )
+from toolcrib.secrets.json_strings import replace_strings
 from toolcrib.secrets.stream import RedactedStream, SuccessiveTexts
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ IN_PIECES: dict[type[Event], str] = {
 BESIDE = (ModelSilent, ProcessStarted, ProcessEnded, ServerChanged)
 OF_JSON = (ArgumentsDelta, OutputDelta)  # pieces that have a path
 
+UNREADABLE = "[Left out: this report is no JSON data, so that it cannot be searched for secrets.]"
 MAX_PLACES = (
     1_000  # in the data that running calls report, whose texts are followed from one report to the next
 )
@@ -108,7 +110,10 @@ class MaskedEvents:
         return [*before, made] if getattr(made, name) or finished else before
 
     def _report(self, shown: OpenReports, event: Any) -> CallEvent:
-        made: CallEvent = self._masked(event, but=("tip", "result"))
+        made: CallEvent = self._masked(event, but=("tip", "result", "params"))
+        if event.params is not None:
+            readable = _is_readable(event.params)
+            made.params = self._masking.mask(event.params) if readable else {"…": UNREADABLE}
         for name in ("tip", "result"):
             value = getattr(event, name)
             if isinstance(value, str):
@@ -117,7 +122,9 @@ class MaskedEvents:
                     shown[place] = SuccessiveTexts()
                 setattr(made, name, self._masking.mask_successive(shown[place], value))
             elif value is not None and not isinstance(event, CallFinished):
-                setattr(made, name, self._successive(shown, (event.key, name), value))
+                place = event.key, name
+                readable = _is_readable(value)
+                setattr(made, name, self._successive(shown, place, value) if readable else UNREADABLE)
         if event.state.terminal:
             for name in ("tip", "result"):
                 for place in [place for place in shown if place[:2] == (event.key, name)]:
@@ -125,8 +132,12 @@ class MaskedEvents:
         return made
 
     def _successive(self, shown: OpenReports, place: tuple[Any, ...], value: Any) -> Any:
-        """Data that a tool reported, without secrets, also those spread over the texts at one place of its reports."""
-        whole = self._masking.mask_report(value)
+        """What a tool reported, without secrets, also those spread over the texts at one place of its reports.
+
+        An object in which nothing is masked stays the object that it is.
+        """
+        data = replace_strings(value, str, other=_as_data)
+        whole = self._masking.mask_report(data)
 
         def held(one: Any, place: tuple[Any, ...]) -> Any:
             if isinstance(one, dict):
@@ -137,7 +148,8 @@ class MaskedEvents:
                 return one
             return self._masking.mask_successive(shown.setdefault(place, SuccessiveTexts()), one)
 
-        return held(whole, place)
+        made = held(whole, place)
+        return value if made == data else made
 
     def _printed(self, shown: dict[str, SuccessiveTexts], event: ProcessPrinted) -> ProcessPrinted:
         made: ProcessPrinted = self._masked(event, but=("text",))
@@ -155,6 +167,23 @@ class MaskedEvents:
         if isinstance(event, OF_JSON):
             made.path = tuple(self._masking.mask(event.path))
         return made
+
+
+def _is_readable(value: Any) -> bool:
+    """Whether a reported value has JSON data, in which secrets can be searched for. It may hold itself, say."""
+    try:
+        _as_data(value)
+    except Exception:  # an object may raise anything where it is written
+        return False
+    return True
+
+
+def _as_data(value: Any) -> Any:
+    from pydantic_core import to_jsonable_python
+
+    if isinstance(value, bytes | bytearray):
+        return value
+    return to_jsonable_python(value, bytes_mode="base64", fallback=str)
 
 
 class _Unfinished:

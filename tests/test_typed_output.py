@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from tests.cases import each as each_of
-from toolcrib import Agent, Context, Effect, ToolDefinitionError, ToolError, tool
+from toolcrib import Agent, Context, Effect, Toolbox, ToolDefinitionError, ToolError, tool
 from toolcrib.agent import NotFinished, OutputType, Reason
 from toolcrib.agent.output_ladder import refuses_the_form
 from toolcrib.codecs import AnthropicMessagesCodec, OpenAIChatCodec, OpenAIResponsesCodec
@@ -587,3 +587,41 @@ def test_items_that_fitted_before_a_run_waited_still_count() -> None:
     second = Agent(Scripted([answer(result=[{"text": "b", "amount": 2}])]), [pay], **options)
     outcome = second.resume_sync(saved, {waiting.questions[0].id: True})
     assert [line.amount for line in outcome.output] == [1, 2]
+
+
+def test_tools_that_change_between_typed_runs_are_not_called_any_more() -> None:
+    def named(word: str) -> Any:
+        @tool(effect=Effect.READ, secrets=(), name="inner")
+        async def inner() -> str:
+            """Say a word."""
+            return word
+
+        return inner
+
+    @tool(effect=Effect.READ, secrets=())
+    async def outer(ctx: Context) -> str:
+        """Call another tool."""
+        return (await ctx.call("inner")).text
+
+    def answers(request: Request) -> Any:
+        return "3" if request.messages[-1].results else {"calls": [{"name": "outer"}]}
+
+    box = Toolbox([named("old"), outer])
+    agent = Agent(Scripted(answers), toolbox=box)
+
+    def told() -> str:
+        outcome = agent.run_sync("Call it.", output=int)
+        return outcome.messages[-2].results[0].text
+
+    assert told() == "old"
+    box.add(named("new"), override=True)
+    assert told() == "new"
+    box.remove("inner")
+    assert told().startswith('Unknown tool "inner"')
+
+
+async def test_the_completion_of_a_typed_run_stays_in_it() -> None:
+    box = Toolbox([look])
+    call = {"calls": [{"name": "attempt_completion", "arguments": {"result": 3}}]}
+    assert (await Agent(Scripted([call]), toolbox=box).run("Go.", output=int)).output == 3
+    assert (await box.call("attempt_completion", {"result": "in words"})).text == "in words"

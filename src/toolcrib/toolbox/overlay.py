@@ -6,6 +6,7 @@ import copy
 from collections import ChainMap
 from typing import Any, TypeVar
 
+from toolcrib.prepared import ResolvedTool
 from toolcrib.toolbox.registry import Entry, Registry
 from toolcrib.toolbox.threads import Portal
 
@@ -20,8 +21,19 @@ class OverlaidRegistry(Registry):
     def __init__(self, below: Registry, name: str, tool: Any) -> None:
         self.__dict__.update(below.__dict__)
         self._below = below
+        self._found = below.at_hand, dict[str, ResolvedTool]()
         own = {name: Entry(name, tool, below.grace)}
         self._builtin: Any = ChainMap(own, below._builtin)
+
+    @property
+    def at_hand(self) -> dict[str, ResolvedTool]:  # type: ignore[override]
+        """What calls of this box found, since the last change of the registry below."""
+        if self._found[0] is not self._below.at_hand:
+            self._found = self._below.at_hand, {}
+        return self._found[1]
+
+    def changed(self) -> None:
+        self._below.changed()
 
     @property
     def version(self) -> tuple[int, ...]:

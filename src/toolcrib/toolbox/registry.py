@@ -104,17 +104,19 @@ class Registry:
         if name in place and not (override or self._override):
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True")
         place[name] = Entry(name, supplied, self.grace)
-        self._changes += 1
-        self.at_hand = {}
+        self.changed()
 
     def add_toolset(self, toolset: Toolset) -> None:
         self._toolsets.append(toolset)
-        self._changes += 1
-        self.at_hand = {}
+        self.changed()
 
     def remove(self, name: str) -> None:
         """Remove a tool of the caller's; KeyError when there is none."""
         del self._tools[name]
+        self.changed()
+
+    def changed(self) -> None:
+        """Note that other tools may stand behind the names."""
         self._changes += 1
         self.at_hand = {}
 

@@ -193,6 +193,8 @@ def test_paths_are_relative_to_the_workspace_also_from_a_folder(tmp_path: Path) 
     assert glob(ws, "x/*", path=f"{tmp_path}/src") == ["src/x/b.py"]
     assert glob(ws, f"{tmp_path}/src/*.py") == ["src/a.py"] == glob(ws, f"{tmp_path}/src/*.py", path="src/x")
     assert sorted(glob(ws, f"{tmp_path}/**/*.py")) == ["c.py", "src/a.py", "src/x/b.py"]
+    assert sorted(glob(ws, f"{tmp_path}/{{src,none}}/**/{{a,b}}.py")) == ["src/a.py", "src/x/b.py"]
+    assert glob(ws, f"/{tmp_path}/.//src/*.py") == ["src/a.py"]
     assert glob(ws, f"{tmp_path}-other/*.py") == []
     assert glob(ws, "nothing/*.py") == [] and glob(ws, "*.rs") == []
     with pytest.raises(ToolError, match="There is no folder srk"):

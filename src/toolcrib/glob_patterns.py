@@ -32,17 +32,16 @@ class GlobPattern:
     ['a.py', 'src/b.py']
     """
 
-    __slots__ = ("_alternatives", "_match", "expression", "pattern")
+    __slots__ = ("_match", "expression", "pattern")
 
     def __init__(self, pattern: str, *, dotfiles: bool = False) -> None:
         if len(pattern) > MAX_LENGTH:
             raise GlobError(f"pattern_too_broad: it is longer than {MAX_LENGTH} characters")
         self.pattern = pattern
-        self._alternatives = _expand(pattern)
         # Names like [id].tsx fit as they are written, too.
         self.expression = "|".join(
             [
-                *(_compile(text.removeprefix("./"), dotfiles) for text in self._alternatives),
+                *(_compile(text.removeprefix("./"), dotfiles) for text in _expand(pattern)),
                 re.escape(pattern) + r"\Z",
             ]
         )
@@ -54,8 +53,6 @@ class GlobPattern:
 
     def base(self) -> str:
         """The literal folder at the start of the pattern, below which all matches lie; empty without one."""
-        if len(self._alternatives) > 1:
-            return ""
         parts = _parts(self.pattern)[:-1]
         plain: list[str] = []
         for part in parts:

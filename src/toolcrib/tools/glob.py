@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
 SECONDS = 30.0
+SLASHES = re.compile(r"/(?:\.?/)+")  # several mean the same as one
 
 
 class GlobParams(BaseModel):
@@ -113,14 +115,15 @@ class GlobFiles(
         """The same search, if its pattern begins with the workspace's own path, with a path and pattern below it."""
         if not params.pattern.startswith("/"):
             return params
+        pattern = SLASHES.sub("/", params.pattern)
         try:
-            base = "/" + GlobPattern(params.pattern).base()
+            base = "/" + GlobPattern(pattern).base()
             folder = self.backend.place(base).shown
         except (GlobError, ToolError):
             return params
         if folder == base.strip("/") or base == "/":  # to this backend, "/" is the folder that is searched
             return params
-        return params.model_copy(update={"path": folder, "pattern": params.pattern[len(base) :]})
+        return params.model_copy(update={"path": folder, "pattern": pattern[len(base) :]})
 
 
 def _capped(params: GlobParams, last: int, total: int) -> str:

@@ -258,3 +258,24 @@ def test_a_run_masks_the_users_secrets(
     shown = capsys.readouterr().out
     assert "hunter2-hunter3-xyz" not in shown + transcript.read_text()
     assert "[secret API_KEY]" in transcript.read_text()
+
+
+@pytest.mark.parametrize("command", [["policy", "check", "--policy"], ["tools", "check", "--from"]])
+def test_a_file_that_is_given_without_its_option_is_told_the_option(
+    command: list[str], rules: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *words, option = command
+    assert main([*words, str(rules)]) == 2
+    assert f"did you mean {option}?" in capsys.readouterr().err
+
+
+def test_the_settings_of_the_last_server_are_removed_with_their_file(
+    rules: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = rules.parent / ".toolcrib" / "toolcrib.toml"
+    assert main(["mcp", "add", "--project", "clock", "--", "uvx", "mcp-clock"]) == 0
+    assert main(["mcp", "add", "--project", "files", "--", "uvx", "mcp-files"]) == 0
+    assert main(["mcp", "remove", "--project", "clock"]) == 0
+    assert "files" in settings.read_text()
+    assert main(["mcp", "remove", "--project", "files"]) == 0
+    assert not settings.exists()

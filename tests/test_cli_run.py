@@ -15,7 +15,6 @@ import pytest
 
 from tests.command_line import toolcrib
 from toolcrib.agent import Reason, read_transcript
-from toolcrib.cli.run_summary import REASONS
 from toolcrib.messages import Message, ResultPart
 from toolcrib.models.providers import PROVIDERS
 
@@ -374,4 +373,4 @@ def test_a_reader_that_leaves_early_ends_the_run_quietly(folder: Path) -> None:
 
 
 def test_every_way_to_end_has_words() -> None:
-    assert set(REASONS) == set(Reason)
+    assert all(reason.words for reason in Reason)

@@ -34,6 +34,27 @@ class Reason(StrEnum):
     REFUSED = "refused"  # the model or its provider declined, or the answer was cut off
     INVALID_OUTPUT = "invalid_output"  # no answer fitted the output type, also when it was asked again
 
+    @property
+    def words(self) -> str:
+        """The reason in words that a person reads."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Reason.ANSWERED: "finished",
+    Reason.COMPLETED: "finished",
+    Reason.TURN_LIMIT: "not finished",
+    Reason.BUDGET: "not finished",
+    Reason.TOO_LONG: "not finished",
+    Reason.PAUSED: "paused",
+    Reason.CANCELLED: "cancelled",
+    Reason.MODEL_ERROR: "the model failed",
+    Reason.FAILED: "failed",
+    Reason.WAITING: "waiting",
+    Reason.REFUSED: "the model did not answer",
+    Reason.INVALID_OUTPUT: "no answer of the right form",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -78,8 +99,8 @@ class NotFinished(ToolcribError):
     """A run ended before its task was done; `outcome` says why, and has the conversation."""
 
     def __init__(self, outcome: Outcome[Any]) -> None:
-        words = f"the run ended with {outcome.reason.value}: {outcome.detail}"
-        super().__init__(words if outcome.detail else words.rstrip(": "))
+        words = outcome.reason.words
+        super().__init__(f"{words}: {outcome.detail}" if outcome.detail else words)
         self.outcome = outcome
 
 

@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from toolcrib.cli.collector import spare_loaded
 from toolcrib.cli.command_table import COMMANDS, GROUPS, names_in
@@ -43,6 +43,21 @@ class CommandGroup(TyperGroup):
         """Write each command with its whole summary."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self.commands.summaries.items()))  # type: ignore[attr-defined] # the table of this group
+
+
+class _Command(TyperCommand):
+    """A command that says which option takes what was given as an argument, where it takes no arguments."""
+
+    option_for_argument = ""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as problem:
+            said = getattr(problem, "message", "")
+            if self.option_for_argument and said.startswith("Got unexpected extra argument"):
+                problem.message = f"{said}; did you mean {self.option_for_argument}?"  # type: ignore[attr-defined] # a usage error
+            raise
 
 
 class _Commands(Mapping[str, Any]):
@@ -88,8 +103,10 @@ def _command(path: str, summary: str) -> Any:
     spare_loaded()
     app = typer.Typer(**PLAIN)
     details = inspect.getdoc(module.command) or ""
+    option = getattr(module, "OPTION_FOR_ARGUMENT", "")
     app.command(
         name=path.rpartition(" ")[2],
+        cls=type("Command", (_Command,), {"option_for_argument": option}) if option else None,
         help=f"{summary}\n\n{details}".strip(),
         context_settings=getattr(module, "CONTEXT_SETTINGS", None),
     )(_with_options_apart(module.command))

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from toolcrib.agent import Reason
 from toolcrib.cli.live_view import LiveView
 from toolcrib.cli.run_display import EndedRun
 from toolcrib.visible import counted, on_one_line
-
-REASONS = {
-    Reason.ANSWERED: "Finished.",
-    Reason.COMPLETED: "Finished.",
-    Reason.TURN_LIMIT: "Not finished",
-    Reason.BUDGET: "Not finished",
-    Reason.PAUSED: "Paused",
-    Reason.CANCELLED: "Cancelled",
-    Reason.MODEL_ERROR: "The model failed",
-    Reason.TOO_LONG: "Not finished",
-    Reason.FAILED: "Failed",
-    Reason.WAITING: "Waiting",
-    Reason.REFUSED: "The model did not answer",
-    Reason.INVALID_OUTPUT: "No answer of the right form",
-}
-
 
 def summary_lines(ended: EndedRun, view: LiveView) -> list[tuple[str, str]]:
     """How a run ended, in (style, line) pairs."""
     outcome = ended.outcome
     style = "bold green" if outcome.finished else "bold yellow"
-    head = REASONS[outcome.reason]
+    head = outcome.reason.words.capitalize() + ("." if outcome.finished else "")
     if view.refused and outcome.finished:
         style = "bold yellow"
         head = f"{head.rstrip('.')}, but {view.refused} of {counted(view.calls, 'call')} did not run."

@@ -22,7 +22,10 @@ def command(name: str, project: Project = False, workspace: WorkspaceFolder = Pa
     path = file_to_change(workspace if project else None)
     try:
         made = without_server(path.read_text("utf-8") if path.exists() else "", name)
-        replace_private_file(path, made.encode())
+        if made.strip():
+            replace_private_file(path, made.encode())
+        else:  # as it was before its first server was added
+            path.unlink()
     except Problem as problem:
         raise Problem(
             f"{path}: {on_one_line(problem.message)}; `toolcrib mcp list` shows where servers are"

@@ -13,6 +13,8 @@ from toolcrib.cli.settings_in_effect import rules_summary
 from toolcrib.cli.user_files import config_folder, rules_file
 from toolcrib.visible import counted, on_one_line
 
+OPTION_FOR_ARGUMENT = "--policy"
+
 
 def command(tools: ToolSelection, sandbox: SandboxOptions, policy: RulesFile = None) -> int:
     """An example is not tried if its tool does not exist here: load your own tools with --from, and fetch with

@@ -9,6 +9,8 @@ from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.visible import counted, escape_invisible
 
+OPTION_FOR_ARGUMENT = "--from"
+
 
 def command(tools: ToolsToUse) -> int:
     """The exit code is 1 if any is."""

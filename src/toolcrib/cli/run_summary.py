@@ -6,6 +6,7 @@ from toolcrib.cli.live_view import LiveView
 from toolcrib.cli.run_display import EndedRun
 from toolcrib.visible import counted, on_one_line
 
+
 def summary_lines(ended: EndedRun, view: LiveView) -> list[tuple[str, str]]:
     """How a run ended, in (style, line) pairs."""
     outcome = ended.outcome

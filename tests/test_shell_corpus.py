@@ -46,6 +46,13 @@ def test_what_is_harmless_does_not_ask(command: str) -> None:
     assert (found.verdict, found.reason) == ("plain", "")
 
 
+def test_checks_and_builds_count_as_running_the_projects_code() -> None:
+    lines = (Path(__file__).parent / "shell_commands" / "harmless.txt").read_text("utf-8")
+    checks = lines.partition("## builds and checks of the project\n")[2].partition("\n## ")[0].splitlines()
+    assert len(checks) > 40
+    assert [text for text in checks if judge(text).effect != "exec"] == []
+
+
 @each("command", written("not_destructive"))
 def test_what_only_resembles_a_destructive_command_is_not_denied(command: str) -> None:
     assert judge(command).verdict != "deny"

@@ -60,7 +60,7 @@ ASKS = {
     "awk 'BEGIN{system(\"x\")}'": "awk", "jq env a": "jq", "jq -n '$ENV.X'": "jq", "git push": "network", "git commit -m x": "changes files",
     "git -c a=b status": "-c", "git branch new": "made", "git tag v1": "made", "git reflog expire": "reflog", "git diff --output=x": "--output",
     "git log --ext-diff": "--ext-diff", "git diff --no-index a b": "--no-index", "sort --outp=x a": "--outp", "sort -ox a": "-o", "tree -o x": "-o",
-    "date -s 1": "-s", "date 0101": "clock", "tar xf a": "tar", "make test SHELL=./x": "make", "make": "make", "npm run evil": "runs other code",
+    "date -s 1": "-s", "date 0101": "clock", "tar xf a": "tar", "make test SHELL=./x": "make", "make evil": "make", "npm run evil": "runs other code",
     "npm test -- x": "operands", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",
     "ls $(cat f)": "only known when it runs", "cat \"$(cat f)\"": "could become an option", "$(echo ls)": "only known", "unknown x": "unknown program",
     "\u0441at a": "odd program name", "ls" + " " * 80 + "x": "padding", "ls\u00a0x": "unusual space", "ls\n\\\ntouch x": "changes files",

@@ -58,7 +58,7 @@ def test_a_prefix_covers_whole_words_and_all_commands() -> None:
         "(git commit -m x)",
     ]
     no = [
-        "cargo fmt2", "git push", "npm run build", "git commit -m a && git push", "mytools", "mytool /etc/passwd", "mytool a > b", "mytool $x", "X=1 mytool a", "mkdir ../a",
+        "cargo fmt2", "git push", "npm run deploy", "git commit -m a && git push", "mytools", "mytool /etc/passwd", "mytool a > b", "mytool $x", "X=1 mytool a", "mkdir ../a",
         "mkdir /a", "git commit --template=x", "mytool a; rm -rf /", "mytool sk-" + "a1" * 12, "bash -c 'mytool a; other'", "./mytool a", "mytool a &",
         "fish x.fish", "csh -f x", "firejail firefox", "runuser -u x ls",
     ]  # fmt: skip

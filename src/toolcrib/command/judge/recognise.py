@@ -15,7 +15,7 @@ from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Word
-from toolcrib.command.programs.develop import RUNNERS, own_check
+from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
@@ -80,8 +80,8 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
         raise NotProved(f"{argv[0]}: runs a script")
-    if argv[:2] == ["git", "-C"] and len(argv) > 3:
-        return _in_folder(words)
+    if (before := placed_before(argv)) is not None:
+        return _placed(words, argv, *before)
     name, usage, at = find_synopsis(argv)
     found, usage = _read_by(name, usage, words[at:])
     return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
@@ -125,15 +125,19 @@ def _read_by(name: str, usage: Synopsis, words: Sequence[Word]) -> tuple[Argumen
     return read_arguments(name, usage, words), usage
 
 
-def _in_folder(words: Sequence[Word]) -> Recognised:
-    """`git -C DIR …`: its paths begin there."""
-    folder = words[2].literal
-    if not folder or folder.startswith("-"):
-        raise NotProved("git: a folder that is only known when it runs")
-    known = recognise([words[0], *words[3:]], None, None)
-    inside = [one._replace(path=paths.join(folder, one.path)) for one in known.operands]
-    known.operands = [TouchedPath(folder, "read", "file", False), *inside]
-    known.folder = paths.join(folder, known.folder)
+def _placed(
+    words: Sequence[Word], argv: Sequence[str | None], place: str, is_folder: bool, at: int
+) -> Recognised:
+    """`git -C DIR …`: its paths begin there. `npm -w PACKAGE …`: they do not."""
+    if is_folder and argv[0] != "git" and placed_before([argv[0], *argv[at:]]) is not None:
+        raise NotProved(
+            f"{argv[0]}: a folder or package in a folder"
+        )  # others take the last for the only one
+    known = recognise([words[0], *words[at:]], None, None)
+    if is_folder:
+        known.operands = [one._replace(path=paths.join(place, one.path)) for one in known.operands]
+        known.folder = paths.join(place, known.folder)
+    known.operands.insert(0, TouchedPath(place, "read", "file", False))
     return known
 
 

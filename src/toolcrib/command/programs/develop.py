@@ -7,18 +7,29 @@ effect is `exec`, so that a policy may ask all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.languages import no_argument_file
 from toolcrib.command.programs.options import Arguments, Synopsis
 
-_GOALS = {"test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage"}
-# Scripts of package.json that check.
+_GOALS = {
+    "test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage", "help",
+}  # fmt: skip
+# Scripts of package.json that check or build.
 _SCRIPTS = (
-    "test", "lint", "typecheck", "type-check", "check", "coverage", "tsc", "test:unit", "test:ci",
+    "test", "lint", "typecheck", "type-check", "check", "coverage", "tsc", "build", "test:unit", "test:ci",
     "test:coverage", "lint:check", "format:check", "check-types", "check:types",
 )  # fmt: skip
+_RAKE = {"test", "spec", "lint", "check", "build", "rubocop", "default"}
+_TOLD = re.compile(r"term(?:-missing)?(?::skip-covered)?|")
+# What a test program of Rust, and clippy, take from cargo after `--`.
+_RUST_TESTS = re.compile(
+    r"(?!-)[\w:]+|--(?:nocapture|no-capture|ignored|include-ignored|exact|show-output|list|quiet|test|bench)|-q"
+    r"|--(?:test-threads|skip|color|format)(?:=[\w:]+)?"
+)
+_LINT_LEVELS = re.compile(r"-[DWAF](?:[\w:-]+)?|(?!-)[\w:-]+")
 # Tasks of gradle, in any project (`:app:test`).
 _TASKS = re.compile(
     r"(?::?[\w-]+:|:)*(?:\w*[tT]est\w*|check|build|assemble\w*|compile\w*|\w*[cC]lasses|jar|lint\w*|detekt|\w+Check|tasks"
@@ -32,6 +43,12 @@ RUNNERS = {
     "pnpm": " exec", "yarn": " exec", "poetry": " run", "pdm": " run", "pipenv": " run", "hatch": " run", "rye": " run", "bundle": " exec",
 }  # fmt: skip
 MAX_BEFORE = 8
+# Options, or a sub-command, before a sub-command: the folder in which it begins, and the package of the project that it is for.
+_FOLDERS = {
+    "git": ("-C",), "go": ("-C",), "npm": ("-C", "--prefix"), "pnpm": ("-C", "--dir"), "yarn": ("--cwd",),
+}  # fmt: skip
+_PACKAGES = {"npm": ("-w", "--workspace"), "pnpm": ("-F", "--filter"), "yarn": ("workspace",)}
+_PACKAGE = re.compile(r"(?:@[\w-]+/|\./)?\w[\w.-]*(?:/\w[\w.-]*)*")
 # Where a project has programs of its own.
 PROJECT_PROGRAMS = re.compile(
     r"(?:\./)?(?:(?:[\w-]+/)*(?:\.?venv|env)/bin|(?:[\w@-]+/)*node_modules/\.bin|vendor/bin)/([\w.-]+)|\./(gradlew|mvnw)"
@@ -39,10 +56,17 @@ PROJECT_PROGRAMS = re.compile(
 
 
 def _goals(found: Arguments) -> None:
-    """Accepts only goals of make on a list. A variable on its command line could be SHELL."""
-    goals = set(found.of("data"))
-    if goals - _GOALS or not (goals or found.options & {"--version", "-v"}):
+    """Accepts no goal, which is the project's first, or those on a list. A variable among them could be SHELL."""
+    if set(_without_jobs(found)) - _GOALS:
         raise NotProved("make: a goal or variable that is not on its list")
+    if sum(option in ("-C", "--directory") for option, _ in found.values) > 1:
+        raise NotProved("make: a folder in a folder")
+
+
+def _without_jobs(found: Arguments) -> list[str]:
+    """The operands but the number in `-j 4`."""
+    jobs = bool(found.options & {"-j", "--jobs", "--parallel"})
+    return [text for text in found.of("data") if not (jobs and text.isdigit())]
 
 
 def _tasks(found: Arguments) -> None:
@@ -71,20 +95,67 @@ def _many_packages(found: Arguments) -> None:
         raise NotProved("go build: leaves a program in the folder (./... compiles all packages)")
 
 
+def _tasks_of_rake(found: Arguments) -> None:
+    if set(found.of("data")) - _RAKE:
+        raise NotProved("rake: a task or variable that is not on its list")
+
+
+def _targets(found: Arguments) -> None:
+    if set(found.of("data")) - _GOALS:
+        raise NotProved("a target that is not on its list")
+
+
+def _build_folder(found: Arguments) -> None:
+    """`cmake --build DIR`, perhaps of a target on a list."""
+    if any(word.literal not in _GOALS for option, word in found.values if option in ("-t", "--target")):
+        raise NotProved("cmake: a target that is not on its list")
+    places = _without_jobs(found)
+    found.operands = [(word, "read") for word, _ in found.operands if word.literal in places]
+    if len(found.operands) != 1:
+        raise NotProved("cmake: not one folder")
+
+
+def _no_dash_values(found: Arguments) -> None:
+    if any(word.prefix.startswith("-") for _, word in found.values):
+        raise NotProved("ctest: a value that may be an option")
+
+
+def _coverage(found: Arguments) -> None:
+    """Coverage is told, not written to a file whose name an option gives."""
+    no_argument_file(found)
+    for option, word in found.values:
+        if option == "--cov-report" and (word.literal is None or not _TOLD.fullmatch(word.literal)):
+            raise NotProved("pytest: a report that is a file")
+
+
+def _after_dashes(arguments: re.Pattern[str]) -> Callable[[Arguments], None]:
+    """Checks what cargo hands on, which is all operands but perhaps a first name."""
+
+    def check(found: Arguments) -> None:
+        if not all(arguments.fullmatch(text) for text in found.of("data")):
+            raise NotProved("cargo: an argument that it hands on is not on its list")
+
+    return check
+
+
 _PYTEST = Synopsis(
-    "-qvxsl -k= -m= -r= -n= -# --quiet --verbose --exitfirst --lf --ff --last-failed --failed-first --nf --sw"
+    "--cov? --cov-report= --cov-branch --cov-fail-under= --no-cov"
+    " -qvxsl -k= -m= -r= -n= -# --quiet --verbose --exitfirst --lf --ff --last-failed --failed-first --nf --sw"
     " --stepwise --maxfail= --tb= --durations= --durations-min= --co --collect-only --no-header --no-summary"
     " --showlocals --color= --disable-warnings --markers --fixtures --deselect= --version --strict-markers"
     " --capture= --numprocesses= --cache-show? --sw-skip --exitfirst -h --help --timeout= --asyncio-mode=",
     "read*",
     "exec",
     plain=True,
-    check=no_argument_file,
+    check=_coverage,
     below="always",
     here=True,
 )
 _MYPY = Synopsis(
-    "--strict --no-color-output --pretty --show-error-codes --version",
+    "--ignore-missing-imports --no-incremental --no-error-summary --show-error-context --show-column-numbers --hide-error-context"
+    " --check-untyped-defs --disallow-untyped-defs --warn-unreachable --warn-unused-ignores --namespace-packages"
+    " --explicit-package-bases --follow-imports= --python-version= --platform= --exclude= -p= -m= -v"
+    " --strict --no-color-output --pretty --show-error-codes --version",
     "read*",
     "exec",
     plain=True,
@@ -94,13 +165,14 @@ _MYPY = Synopsis(
 )
 _LINT = Synopsis(
     "-q --quiet --count --statistics --max-line-length= --select= --ignore= --max-warnings= --diff --no-color"
-    " --version",
+    " --ext= --version",
     "read*",
     "exec",
     plain=True,
     check=no_argument_file,
 )
 _SCRIPT = Synopsis("--silent -s --workspaces --if-present", "", "exec", plain=True)
+_NPM_SCRIPT = replace(_SCRIPT, options=f"{_SCRIPT.options} -w=< --workspace=<")
 _CHECKS = {
     "vitest run": "--reporter= --coverage -t= --testNamePattern= --no-color --silent --passWithNoTests --bail= --run",
     "jest": "--ci --coverage -t= --testNamePattern= --testPathPattern= --testPathPatterns= --verbose --silent --runInBand -i --bail? -b"
@@ -134,19 +206,28 @@ SYNOPSES: dict[str, Synopsis] = {
     "py.test": _PYTEST,
     **{check: Synopsis(options, "read*", "exec", plain=True, check=no_argument_file) for check, options in _CHECKS.items()},
     "vitest": Synopsis("--run --reporter= --coverage --silent", "read*", "exec", plain=True, needs="--run"),
-    "gradlew": Synopsis("-q -i -s -S -x= --offline --quiet --info --stacktrace --no-daemon --daemon --parallel --continue --console="
+    **dict.fromkeys(("gradlew", "gradle"), Synopsis("-q -i -s -S -x= --offline --quiet --info --stacktrace --no-daemon --daemon --parallel --continue --console="
                        " --warning-mode= --rerun-tasks --build-cache --no-build-cache --exclude-task= --tests= --no-parallel",
-                       "data*", "exec", plain=True, check=_tasks),
-    "mvnw": Synopsis("-q -o -B -e -pl= -am! -ntp! -fae! -fn! -ff! -T= -DskipTests! -DskipITs! -Dtest= -Dit.test= --quiet --offline"
+                       "data*", "exec", plain=True, check=_tasks)),
+    **dict.fromkeys(("mvnw", "mvn"), Synopsis("-q -o -B -e -pl= -am! -ntp! -fae! -fn! -ff! -T= -DskipTests! -DskipITs! -Dtest= -Dit.test= --quiet --offline"
                     " --batch-mode --no-transfer-progress --fail-at-end --projects= --also-make", "data*", "exec", plain=True,
-                    check=_phases),
+                    check=_phases)),
     "tox": Synopsis("-q -v -e= --recreate", "", "exec"),
-    "make": Synopsis("-s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
+    "make": Synopsis("-C=< --directory=< -s -k -j? -B -i -n --silent --quiet --keep-going --jobs? --dry-run --always-make"
                  " --no-print-directory --version -v", "data*", "exec", plain=True, check=_goals),
-    "just": Synopsis("--list -l --summary --version", "", "exec"),
-    **{f"{name} test": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun")},
-    "npm t": _SCRIPT,
-    **{f"{name} run {script}": _SCRIPT for name in ("npm", "pnpm", "yarn", "bun") for script in _SCRIPTS},
+    "ctest": Synopsis("-V -Q -R= -E= -L= -LE= -j= -C= -VV! --output-on-failure --verbose --extra-verbose --quiet --progress --stop-on-failure"
+                  " --rerun-failed --schedule-random --tests-regex= --exclude-regex= --label-regex= --label-exclude= --parallel="
+                  " --build-config= --repeat= --timeout= --no-tests= --test-dir=<", "", "exec", plain=True, check=_no_dash_values),
+    "cmake --build": Synopsis("-v -j? -t= --verbose --parallel? --target= --config=", "data*", "exec", plain=True, check=_build_folder),
+    "ninja": Synopsis("-C=< -v -n -j= -k= --verbose --quiet --version", "data*", "exec", plain=True, check=_targets),
+    **dict.fromkeys(("meson test", "meson compile"), Synopsis(
+        "-C=< -q -v -j= --quiet --verbose --print-errorlogs --no-rebuild --list --suite= --num-processes= --jobs=", "data*", "exec",
+        plain=True, check=_targets)),
+    "rake": Synopsis("-n -P -T? --dry-run --tasks? --prereqs", "data*", "exec", plain=True, check=_tasks_of_rake),
+    "just": Synopsis("--list -l --summary --version", "", "exec", plain=True),
+    **{f"{name} test": _SCRIPT for name in ("pnpm", "yarn", "bun")},
+    **dict.fromkeys(("npm test", "npm t", *(f"npm run {script}" for script in _SCRIPTS)), _NPM_SCRIPT),
+    **{f"{name} run {script}": _SCRIPT for name in ("pnpm", "yarn", "bun") for script in _SCRIPTS},
     **{f"{name} {script}": _SCRIPT for name in ("pnpm", "yarn") for script in _SCRIPTS if script not in ("test", "check")},
     "npm": Synopsis("-v --version", ""),
     "npm ls": Synopsis("-a -g -l -p --link --package-lock-only --all --depth= --json --parseable --long --omit= --include= --global", "data*"),
@@ -164,10 +245,10 @@ SYNOPSES: dict[str, Synopsis] = {
        for verb in ("view", "info", "show", "outdated", "search", "ping", "audit")},
     **{f"{tool} {verb}": Synopsis("--json", "data*", "network")
        for tool in ("yarn", "pnpm") for verb in ("info", "why", "outdated", "audit", "view")},
-    "yarn": Synopsis("-v --version", "", "exec", check=_version),
-    "yarn list": Synopsis("--depth= --json --pattern=", "", "exec"),
-    "pnpm": Synopsis("-v --version", "", "exec"),
-    "pnpm list": Synopsis("--depth= --json -r", "", "exec"),
+    # These may be a release of themselves that the project keeps.
+    **dict.fromkeys(("yarn", "pnpm"), Synopsis("-v --version", "", "exec", plain=True, check=_version)),
+    "yarn list": Synopsis("--depth= --json --pattern=", "", "exec", plain=True),
+    **dict.fromkeys(("pnpm list", "pnpm ls"), Synopsis("--depth= --json -r", "", "exec", plain=True)),
     **{f"npm {verb}": Synopsis("-g -D -E -O --save-dev --save-exact --no-save --save --global --omit= --legacy-peer-deps"
                            " --production --ignore-scripts", "data*", "exec")
        for verb in ("install", "i", "ci", "add", "update", "uninstall", "remove")},
@@ -187,13 +268,17 @@ SYNOPSES: dict[str, Synopsis] = {
         "uninstall": Synopsis("-y --yes", "data*", "exec"),
         "download": Synopsis("", "data*", "exec"),
     }.items()},
-    "uv pip list": Synopsis("--format= -q", "", "exec"),
+    **dict.fromkeys(("uv pip list", "uv pip freeze"), Synopsis("--format= -q", "", "exec", plain=True)),
+    "uv pip show": Synopsis("-q", "data*", "exec", plain=True),
     "uv --version": Synopsis("", ""),
     "cargo": Synopsis("-V --version", "", "exec", plain=True),
     "cargo --version": Synopsis("", "", "exec", plain=True),
-    **{f"cargo {verb}": Synopsis(_CARGO, "data", "exec", plain=True) for verb in ("test", "check", "build", "clippy", "bench")},
+    **{f"cargo {verb}": Synopsis(_CARGO, "data", "exec", plain=True) for verb in ("check", "build")},
+    **{f"cargo {verb}": Synopsis(_CARGO, "data*", "exec", plain=True, check=_after_dashes(arguments))
+       for verb, arguments in (("test", _RUST_TESTS), ("bench", _RUST_TESTS), ("clippy", _LINT_LEVELS))},
     "cargo fmt": Synopsis("--check --all -q", "", "write"),
-    "cargo fmt --check": Synopsis("--all -q", "", "exec", plain=True),
+    **dict.fromkeys(("cargo fmt --check", "cargo fmt -- --check"), Synopsis("--all -q", "", "exec", plain=True)),
+    "cargo fmt --all -- --check": Synopsis("", "", "exec", plain=True),
     "cargo tree": Synopsis("-q -i= -p= -e= -d --depth= --invert= --package= --edges= --duplicates --workspace --locked"
                        " --offline --prefix= --features= --all-features --no-default-features --target= --charset= --format= --no-dedupe", "data", "exec",
                        plain=True),
@@ -216,7 +301,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "go run": Synopsis("", "read*", "exec"),
     "go get": Synopsis("-u -d -t", "data*", "exec"),
     "go mod": Synopsis("", "data*", "exec"),
-    "tsc": Synopsis("--noEmit --version -v --pretty --strict", "", "exec", plain=True, check=_no_emit),
+    "tsc": Synopsis("--noEmit --version -v --pretty --strict --skipLibCheck -p=< --project=<", "", "exec", plain=True, check=_no_emit),
     "ruff check": Synopsis("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
                        " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file, below="always", here=True),
     "ruff format --check": Synopsis("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
@@ -225,14 +310,21 @@ SYNOPSES: dict[str, Synopsis] = {
     "mypy": _MYPY,
     **{f"{python} -m {check}": usage for python in ("python", "python3") for check, usage in {
         "pytest": _PYTEST, "mypy": _MYPY,
-        "unittest": Synopsis("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True)}.items()},
+        "unittest": Synopsis("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True),
+        "unittest discover": Synopsis("-v -q -f -b -k= -s=< -p= -t=< --verbose --quiet --failfast --start-directory=< --pattern="
+                                      " --top-level-directory=<", "read", "exec", plain=True),
+        # Each of these may be a module of the project that has its name.
+        "json.tool": Synopsis("--indent= --sort-keys --compact --json-lines --no-ensure-ascii --tab --no-indent", "read", "exec", plain=True),
+        "py_compile": Synopsis("-q --quiet", "read*", "exec", plain=True),
+        "compileall": Synopsis("-q -f -l -j= -x=", "read*", "exec", plain=True, below="always"),
+    }.items()},
     **dict.fromkeys(("flake8", "eslint", "black --check", "isort --check", "isort --check-only", "prettier --check"), _LINT),
     **{python: Synopsis("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
     **{python: Synopsis("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
     "java": Synopsis("-version! --version", "", check=_version),
     # -v and -V are listed where they ask for the version: `vim -v` would read commands, `mysql -v` would connect.
     **{tool: Synopsis(options, "", check=_version, otherwise="only its version is asked for unasked") for options, tools in (
-        ("--version", "cmake ninja gh aws black isort bash zsh vim emacs sqlite3 prettier helm"),
+        ("--version", "cmake gh aws black isort bash zsh vim emacs sqlite3 prettier helm"),
         ("--version -V", "uv rustup psql mysql ruff nano"),
         ("--version -v", "gcc g++ clang clang++ redis-cli"),
     ) for tool in tools.split()},
@@ -259,6 +351,32 @@ GLOBALS = {
     "cargo": ("-q", "--quiet"),
     "pip": ("--disable-pip-version-check",),
 }
+
+
+def placed_before(argv: Sequence[str | None]) -> tuple[str, bool, int] | None:
+    """The folder or package that stands before a sub-command, whether it is a folder, and where the rest begins.
+
+    >>> placed_before(["git", "-C", "a", "log"]), placed_before(["npm", "--workspace=b", "test"])
+    (('a', True, 3), ('b', False, 2))
+    """
+    name, given = argv[0] or "", (argv[1] if len(argv) > 1 else None) or ""
+    for is_folder, table in ((True, _FOLDERS), (False, _PACKAGES)):
+        if given in table.get(name, ()) and len(argv) > 3:
+            value, at = argv[2], 3
+        elif (
+            (option := given.partition("="))[0] in table.get(name, ())
+            and option[0].startswith("--")
+            and len(argv) > 2
+        ):
+            value, at = option[2], 2
+        else:
+            continue
+        if not value or value.startswith("-") or not (is_folder or _PACKAGE.fullmatch(value)):
+            raise NotProved(
+                f"{name}: a {'folder' if is_folder else 'package'} that is not plain, or only known when it runs"
+            )
+        return value, is_folder, at
+    return None
 
 
 def own_check(argv: Sequence[str | None]) -> tuple[str, int] | None:

@@ -331,7 +331,7 @@ NO_CHECK = """uv run python x.py|uv run --with x pytest|uv run ls|uv run|uv sync
 pnpm exec sh -c x|.venv/bin/python x.py|../.venv/bin/pytest|/tmp/.venv/bin/pytest|x/../.venv/bin/pytest|.venv/bin/../../x/pytest|./gradlew publish|./gradlew
 ./gradlew -Dx=y test|./gradlew -p ../x test|./mvnw deploy|./mvnw -Dexec.args=x test|uv run $x|npx $(cat a)|.venv/bin/sh|node_modules/.bin/x|hatch run deploy
 uv run --project .. pytest|npx jest --config /tmp/x.js|uv run pytest ../other|vitest|npx vitest
-uv run npx jest|npx uv run pytest|npx timeout 5 jest|uv run timeout 5 npx jest"""
+./gradlew properties|uv run npx jest|npx uv run pytest|npx timeout 5 jest|uv run timeout 5 npx jest"""
 
 
 @each(

@@ -33,7 +33,7 @@ _LINT_LEVELS = re.compile(r"-[DWAF](?:[\w:-]+)?|(?!-)[\w:-]+")
 # Tasks of gradle, in any project (`:app:test`).
 _TASKS = re.compile(
     r"(?::?[\w-]+:|:)*(?:\w*[tT]est\w*|check|build|assemble\w*|compile\w*|\w*[cC]lasses|jar|lint\w*|detekt|\w+Check|tasks"
-    r"|projects|properties|dependencies|help)"
+    r"|projects|dependencies|help)"
 )
 _PHASES = {"validate", "compile", "test-compile", "test", "package", "verify"}
 # What stands before a check that these run from the project's own packages.

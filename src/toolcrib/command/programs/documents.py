@@ -43,7 +43,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-aCo -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
         " --enable= --shell= --severity= --wiki-link-count= --check-sourced"),
     "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=<", below="always"),
-    "cloc": Synopsis("-v? --progress-rate= --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
+    "cloc": Synopsis("-v? --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
                  " --exclude-dir= --include-ext= --exclude-ext= --progress-rate= --sum-one --by-percent= --show-lang? --show-ext? --3"
                  " --skip-uniqueness --max-file-size= --unix --windows --fullpath --timeout= --docstring-as-code --csv-delimiter=",
                  check=cloc, below="always"),

@@ -90,7 +90,6 @@ SYNOPSES: dict[str, Synopsis] = {
     "systemd-escape": Synopsis("-ump --suffix= --template= --instance --unescape --mangle --path", "data*"),
     "systemd-path": Synopsis("--suffix=", "data*"),
     **{f"systemd-id128 {verb}": Synopsis("-pu --pretty --uuid", "data") for verb in ("new", "boot-id", "invocation-id", "show")},
-    "systemd-delta": Synopsis("-t= --type= --diff? --no-pager", ""),
     **{f"systemd-analyze {verb}": Synopsis("--iterations= --base-time= --no-pager", "data*")
        for verb in ("calendar", "timespan", "timestamp", "exit-status", "capability", "syscall-filter", "filesystems",
                     "compare-versions", "unit-paths")},

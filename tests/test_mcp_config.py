@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cases import each
+from toolcrib import Toolbox
 from toolcrib.effect import Effect
-from toolcrib.mcp import Expansion, McpConfigError, McpServer, MissingValue, read_mcp_servers
+from toolcrib.mcp import Expansion, McpConfigError, McpServer, McpToolset, MissingValue, read_mcp_servers
 from toolcrib.mcp.config_files import servers_of_text
 from toolcrib.mcp.expansion import concealing, references_of
 from toolcrib.settings import SettingsError, ToolSettings, read_settings
@@ -160,6 +162,26 @@ def test_a_value_that_cannot_be_sent_is_not_shown() -> None:
     with pytest.raises(ValueError, match="the header Authorization has a value with a line break") as caught:
         Expansion(environ={"TOKEN": "sk-secret\n"})(server)
     assert "sk-secret" not in str(caught.value)
+
+
+@each(
+    "written, words",
+    [
+        ({"url": "${PLACE}"}, r"its url must be an address .* with the value of \$\{PLACE\} it does not"),
+        ({"url": "https://x/${PLACE}"}, "its url must be an address"),
+        ({"url": "https://${PLACE}"}, "its url must be an address"),
+        ({"command": ["${NONE}", "${PLACE}"]}, r"its command must begin .* of \$\{NONE\} and \$\{PLACE\}"),
+    ],
+)
+async def test_an_address_or_command_that_cannot_be_used_is_not_shown_filled_in(
+    written: dict[str, Any], words: str
+) -> None:
+    values = Expansion(environ={"PLACE": "example.com/sk-secret x", "NONE": ""})
+    tools = McpToolset([McpServer("x", **written)], resolve=values)
+    async with Toolbox([tools]) as box:
+        assert await box.names() == []
+    [status] = tools.servers()
+    assert re.search(words, status.problem) and "sk-secret" not in status.problem
 
 
 @pytest.mark.promise("mcp-servers.md", "An entry that is wrong is named, and the others are used.")

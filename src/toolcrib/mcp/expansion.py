@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class MissingValue(ValueError):
-    """A configuration refers to something that is not there. The message says what, and how to give it."""
+    """A configuration refers to something that is not there, or cannot be used. The message says what, and no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,16 @@ class Expansion:
 
     def __call__(self, server: McpServer) -> McpServer:
         """The server with all values put in; to be used, and not to be shown."""
+        command = tuple(self._text(server, word) for word in server.command)
+        url = self._text(server, server.url)
+        with _unshown("command", "begin with a program that can be started", server.command):
+            server = replace(server, command=command)
+        with _unshown("url", "be an address that begins with http:// or https://", (server.url,)):
+            server = replace(server, url=url)
         return replace(
             server,
-            command=tuple(self._text(server, word) for word in server.command),
             env={name: self._text(server, value) for name, value in server.env.items()},
             cwd=None if server.cwd is None else self._text(server, server.cwd),
-            url=self._text(server, server.url),
             headers={name: self._text(server, value) for name, value in server.headers.items()},
             oauth=self._data(server, dict(server.oauth)),
         )
@@ -132,6 +137,16 @@ class Expansion:
             raise MissingValue(f"secret {name}: {problem}") from None
 
 
+@contextmanager
+def _unshown(name: str, rule: str, written: Iterable[str]) -> Generator[None]:
+    """Raises MissingValue in the place of an error that would show what was put in."""
+    try:
+        yield
+    except ValueError:
+        references = " and ".join(_references(written))
+        raise MissingValue(f"its {name} must {rule}; with the value of {references} it does not") from None
+
+
 def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> Callable[[str], str]:
     """What puts the references back into a text, such as a server's last words, in place of credentials.
 
@@ -172,4 +187,8 @@ def references_of(server: McpServer) -> list[str]:
     """What a configuration refers to, as it is written there; each once. For people."""
     texts = [*server.command, *server.env.values(), server.cwd or "", server.url, *server.headers.values()]
     texts += [value for value in server.oauth.values() if isinstance(value, str)]
+    return _references(texts)
+
+
+def _references(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(match[0] for text in texts for match in _EXPRESSION.finditer(text)))

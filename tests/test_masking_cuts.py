@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,15 @@ def test_the_end_of_an_output_that_was_just_divided_is_whole() -> None:
     output = BoundedOutput(1000)
     output.feed(b"one\n" * 126)
     assert output.ending(100) == "one\n" * 24
+
+
+def test_the_end_of_an_output_is_found_in_linear_time() -> None:
+    output = BoundedOutput(100_000)
+    for piece in (b"\n", b" \n", b" "):
+        output.feed(piece * 60_000)
+        begun = time.process_time()
+        output.ending(30_000)
+        assert time.process_time() - begun < 0.5
 
 
 def test_the_end_of_one_long_line_is_shown() -> None:

@@ -14,7 +14,7 @@ ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
-BREAK, BLANK = re.compile(rb"[\r\n]+(?=\s*\S)"), re.compile(rb"\s+(?=\S)")  # with something behind them
+BREAK, BLANK = re.compile(rb"[\r\n]+"), re.compile(rb"\s+")
 CONTROL = dict.fromkeys([*range(9), 11, 12, *range(13, 32), *range(127, 160)])
 
 
@@ -75,7 +75,8 @@ class BoundedOutput:
         if len(last) < limit and not self.omitted:
             last = bytes(self._head[len(last) - limit :]) + last
         if len(last) < self.total:
-            cut = BREAK.search(last) or BLANK.search(last)  # a secret is masked where it stands as a whole
+            end = len(last.rstrip())  # a secret is masked where it stands as a whole
+            cut = BREAK.search(last, 0, end) or BLANK.search(last, 0, end)
             last = last[cut.end() :] if cut else last
         return plain(last)
 

@@ -14,12 +14,17 @@ from unicodedata import normalize
 if TYPE_CHECKING:
     from toolcrib.command.programs.options import Access
 
+# Files whose text is code or prose, whatever their name says of secrets. What only holds values is not among them.
+SOURCES = (
+    r"md|mdx|rst|adoc|html?|css|pyi?|pyx|[mc]?[jt]s|[jt]sx|vue|svelte|go|rs|java|kt|scala|swift|c|h|cc|cpp|hpp|cs|rb|proto"
+)
 SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
     r"|\.gnupg|\.kube|kubeconfig|\.docker|\.dockercfg|\.config/(?:gcloud|gh|hub)|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc"
     r"|\.pgpass|\.my\.cnf|\.boto|\.s3cfg|\.git-credentials|\.htpasswd|\.password-store|\.vault-token|\.terraformrc"
     r"|\.(?:bash|zsh|sh|python|psql|mysql|sqlite|node_repl|rediscli|irb)_history|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
-    r"|credentials|(?:[^/]*[_-])?credentials?\.(?:json|toml|ya?ml|ini|cfg|xml|csv|txt|enc)|client_secret[^/]*\.json|secrets?\.[^/]+"
+    r"|credentials|(?:[^/]*[_-])?credentials?\.(?:json|toml|ya?ml|ini|cfg|xml|csv|txt|enc)|client_secret[^/]*\.json"
+    rf"|secrets?\.(?!(?:[^/.]+\.)*(?:{SOURCES})\Z)[^/]+|secrets?/secrets?\.[^/]+"
     r"|service[-_]account[^/]*\.json|shadow|gshadow|[^/]*\.(?:pem|key|p12|pfx|kdbx?|jks|keystore|ppk|asc|gpg|tfvars)"
     r"|[^/]*\.tfstate(?:\.backup)?)(?:/|$)",
     re.IGNORECASE,
@@ -91,8 +96,8 @@ def objection(path: str, *, contents: bool = True, pattern: bool = False) -> str
 def may_hold_secrets(path: str) -> bool:
     """Whether a file of this name is read only after a person said yes, by a command or by a tool.
 
-    >>> may_hold_secrets("a/.env"), may_hold_secrets(".env.example")
-    (True, False)
+    >>> [may_hold_secrets(path) for path in ("a/.env", ".env.example", "secrets.toml", "docs/secrets.md")]
+    [True, False, True, False]
     """
     return SECRET.search(path if path.isascii() else normalize("NFKC", path)) is not None
 

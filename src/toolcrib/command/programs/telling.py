@@ -2,7 +2,8 @@
 
 A program that first looks for settings in the folder it runs in is not among them: `hg --version` loads the extensions
 and `mvn --version` the options of java that a project names.
-`everyday_commands.py --looks` lists what each of these looks up in its folder.
+`everyday_commands.py --looks` lists what each of these looks up in its folder. `ruby` asks there for links of the names
+of its own features (`thread.rb`), and opens none of them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,15 @@ from toolcrib.tools import Shell, Workspace, workspace_tools
 SECRET = [
     ".env", ".env.local", "deep/.env", "prod.env", "id_rsa", "a.pem", ".npmrc", "secrets.yaml", "secrets.txt", "secrets/secret.py",
 ]  # fmt: skip
-FREE = [".env.example", ".env.sample", "environment.ts", "notes.txt", "keys.py", "secrets.pyi", "deep/secrets.md"]
+FREE = [
+    ".env.example",
+    ".env.sample",
+    "environment.ts",
+    "notes.txt",
+    "keys.py",
+    "secrets.pyi",
+    "deep/secrets.md",
+]
 CODES = {"read_only": ErrorCode.DENIED, "supervised": ErrorCode.NOBODY_TO_ASK, "full": None}
 
 

@@ -78,7 +78,7 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
         return Recognised(argv[0] or "", Synopsis(), [])
     if (wrapper := argv[0]) in WRAPPERS and not (wrapper in SYNOPSES and _fits(wrapper, words)):
         return _wrapped(words, argv)
-    if argv[0] in SHELLS and len(argv) > 1 and argv[1] != "--version":
+    if argv[0] in SHELLS and len(argv) > 1 and argv[1] not in ("--version", "-n"):
         raise NotProved(f"{argv[0]}: runs a script")
     if (before := placed_before(argv)) is not None:
         return _placed(words, argv, *before)

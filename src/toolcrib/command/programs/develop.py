@@ -120,6 +120,12 @@ def _no_dash_values(found: Arguments) -> None:
         raise NotProved("ctest: a value that may be an option")
 
 
+def _script(found: Arguments) -> None:
+    """A shell that reads commands from a terminal runs them, also with -n."""
+    if not found.operands or found.of("read") == ["-"]:
+        raise NotProved("runs what its input says")
+
+
 def _coverage(found: Arguments) -> None:
     """Coverage is told, not written to a file whose name an option gives."""
     no_argument_file(found)
@@ -321,6 +327,9 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("flake8", "eslint", "black --check", "isort --check", "isort --check-only", "prettier --check"), _LINT),
     **{python: Synopsis("-V --version", "", check=_version, otherwise="runs code") for python in ("python", "python3", "deno")},
     **{python: Synopsis("-v --version", "", check=_version, otherwise="runs code") for python in ("node", "ruby", "perl", "php")},
+    # Syntax is checked: of these languages by programs that may run a part of the file, or load what its first line names.
+    **dict.fromkeys(("ruby -c", "perl -c", "php -l", "node --check", "node -c"), Synopsis("", "read", "exec", plain=True)),
+    **dict.fromkeys(("bash -n", "sh -n", "dash -n"), Synopsis("", "read", check=_script)),
     "java": Synopsis("-version! --version", "", check=_version),
     # -v and -V are listed where they ask for the version: `vim -v` would read commands, `mysql -v` would connect.
     **{tool: Synopsis(options, "", check=_version, otherwise="only its version is asked for unasked") for options, tools in (

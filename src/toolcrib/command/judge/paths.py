@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from toolcrib.command.programs.options import Access
 
 # Files whose text is code or prose, whatever their name says of secrets. What only holds values is not among them.
-SOURCES = r"md|mdx|rst|adoc|html?|css|pyi?|pyx|[mc]?[jt]s|[jt]sx|vue|svelte|go|rs|java|kt|scala|swift|c|h|cc|cpp|hpp|cs|rb|proto"
+SOURCES = (
+    "md|mdx|rst|adoc|html?|css|pyi?|pyx|[mc]?[jt]s|[jt]sx|vue|svelte|go|rs|java|kt|scala|swift"
+    "|c|h|cc|cpp|hpp|cs|rb|proto"
+)
 SECRET = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
     r"|\.gnupg|\.kube|kubeconfig|\.docker|\.dockercfg|\.config/(?:gcloud|gh|hub)|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,13 @@ def test_the_settings_that_git_obeys_are_found(plant: Callable[[Path], object], 
     for command in ("git status", "git log -p"):
         links = Links(str(project), str(project / "sub"))
         assert judge(command, workspace=str(project / "sub"), links=links).verdict == "ask"
+
+
+def test_settings_are_read_in_linear_time(project: Path) -> None:
+    settings("[lfs" + " " * 20_000)(project)
+    begun = time.process_time()
+    verdicts(project, ["git status"])
+    assert time.process_time() - begun < 1
 
 
 FOLDERS = [

@@ -20,7 +20,7 @@ COMPARES = {
     "git hash-object",
 }  # fmt: skip
 # As git reads these, and wider: sections of any spelling, also after another one on the same line.
-FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs\s*[\s.]\s*"?extension\.[^"\]\n]*))', re.I)
+FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs[\s.]\s*"?extension\.[^"\]\n]*))', re.I)
 INCLUDE = re.compile(rb"\[\s*include(?:if)?\b", re.I)
 PATH = re.compile(rb"(?:^|\])[^\n\S]*path[^\n\S]*=([^\n]*)", re.I | re.M)
 PLAIN = re.compile(rb'"?([^"\\;#%\0-\x1f]+)"?')

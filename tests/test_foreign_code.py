@@ -18,7 +18,7 @@ from toolcrib import Agent, Answer, Context, Effect, Tool, Toolbox, ToolCall, To
 from toolcrib.agent import Outcome, Reason
 from toolcrib.audit import AuditLog
 from toolcrib.messages import Message, Request, Response, Text
-from toolcrib.question import Lasting, Preview
+from toolcrib.question import Lasting, Preview, Question
 from toolcrib.toolbox import Review
 from toolcrib.toolset import StaticToolset
 
@@ -510,6 +510,29 @@ async def test_a_tool_that_cannot_name_its_resources_waits_for_the_calls_before_
     results = await Toolbox([act], autonomy="full").call_turn(calls)
     assert [result.text for result in results] == ["acted", "acted"]
     assert order == ["begins 1", "ends 1", "begins 2", "ends 2"]
+
+
+@each(
+    "make", [Path, lambda name: [Path(name)], lambda name: name.encode(), lambda name: [name.encode()], str]
+)
+async def test_resources_may_be_named_by_paths_or_by_one_name(make: Any) -> None:
+    order: list[str] = []
+
+    @tool(effect=WRITE, secrets=(), resources=lambda given: make(given["path"]))
+    async def act(path: str) -> str:
+        order.append(f"begins {path}")
+        await asyncio.sleep(0)
+        order.append(f"ends {path}")
+        return "acted"
+
+    async def always(question: Question) -> Answer:
+        return Answer(Verdict.ALWAYS)
+
+    calls = [ToolCall("act", {"path": path}) for path in ("ab", "ba", "ab")]
+    results = await Toolbox([act], autonomy="full").call_turn(calls)
+    assert [result.text for result in results] == ["acted"] * 3
+    assert order == ["begins ab", "begins ba", "ends ab", "ends ba", "begins ab", "ends ab"]
+    assert (await Toolbox([act], approver=always).call("act", {"path": "ab"})).text == "acted"
 
 
 @pytest.mark.parametrize("caught", [True, False])

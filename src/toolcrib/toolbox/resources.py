@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from toolcrib.access import OWN
 from toolcrib.effect import Effect
 from toolcrib.errors import belongs_to_caller
@@ -19,7 +21,10 @@ def resources_of(ready: Ready) -> Resources:
         return None
     try:
         named = hook(ready.tool.instance, ready.params)
-        return None if named is None else frozenset(named)
+        if named is None:
+            return None
+        one = isinstance(named, str | bytes | os.PathLike)
+        return frozenset(map(os.fsdecode, (named,) if one else named))  # paths are names, too
     except BaseException as problem:  # whatever it raises, or names
         if belongs_to_caller(problem):
             raise

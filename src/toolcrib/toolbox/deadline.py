@@ -49,27 +49,27 @@ class Deadline(Waiter, CancellingScope):
     """
 
     __slots__ = (
-        "cancelling", "coro", "ctx", "expired", "grace", "interrupted", "left", "over", "task", "told", "waits",
+        "cancelling", "coro", "ctx", "expired", "interrupted", "left", "over", "task", "told", "waits",
     )  # fmt: skip
 
     coro: Any
+    ctx: Any
     task: asyncio.Task[Any] | None
     left: float | None
     waits: int
+    seconds: float | None
 
-    def arm(self, coro: Any, ctx: Any, seconds: float | None, grace: float) -> None:
+    def arm(self, coro: Any) -> None:
         self.coro = coro
-        self.ctx = ctx
-        self.grace = grace
         self.task = task = asyncio.current_task()
         assert task is not None
         self.cancelling = task.cancelling()
         self.expired = self.told = self.over = False
         if self.waits:
-            self.left = seconds
-        elif seconds is not None:
+            self.left = self.seconds
+        elif self.seconds is not None:
             loop = task.get_loop()
-            timer_of(loop, seconds).add(self, loop)
+            timer_of(loop, self.seconds).add(self, loop)
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -87,10 +87,10 @@ class Deadline(Waiter, CancellingScope):
             if not self.waits and self.left is not None:  # else the call was stopped meanwhile
                 timer_of(loop, self.left).add(self, loop)
 
-    def throw(self, error: BaseException) -> Any:
+    def throw(self, error: BaseException, grace: float) -> Any:
         """Hand an exception to the coroutine; returns what it waits for next.
 
-        Raises WillNotStop where the coroutine was cancelled before, and its grace is over.
+        Raises WillNotStop where the coroutine was cancelled before, and the seconds of its grace are over.
         """
         task = self.task
         assert task is not None
@@ -105,7 +105,7 @@ class Deadline(Waiter, CancellingScope):
                 if self.timer is not None:
                     self.timer.remove(self)
                 loop = task.get_loop()
-                timer_of(loop, self.grace).add(self, loop)
+                timer_of(loop, grace).add(self, loop)
         return self.coro.throw(error)
 
     def _told_to_stop(self, task: asyncio.Task[Any]) -> bool:

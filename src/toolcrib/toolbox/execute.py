@@ -91,7 +91,7 @@ class Execution(Deadline):
     own deadline and its own generator, as ten thousand of them may wait at once.
     """
 
-    __slots__ = ("executor", "inner_calls", "params", "problem", "ready", "seconds", "to_raise")
+    __slots__ = ("executor", "inner_calls", "problem", "ready", "seconds", "to_raise")
 
     executor: Executor
     ready: Ready
@@ -102,32 +102,33 @@ class Execution(Deadline):
     others = ()
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
-        tool, large, closing = self.ready.tool, self.executor.large_results, False
+        result: Any
+        closing = False
         try:
             coro = self._begin()
             try:
-                waiting = coro.send(None)
-                self.arm(coro, self.ctx, self.seconds, self.executor.grace)
+                item = coro.send(None)  # what it waits for; then what it is sent, and at last its value
+                self.arm(coro)
                 while True:
                     try:
-                        sent = yield waiting
+                        item = yield item
                     except GeneratorExit:
                         closing = True
                         coro.close()
                         raise
                     except BaseException as error:
-                        waiting = self.throw(error)
+                        item = self.throw(error, self.executor.grace)
                     else:
-                        waiting = coro.send(sent)
-            except StopIteration as stop:
-                value = stop.value
+                        item = coro.send(item)
+            except StopIteration as error:
+                item = error.value
             finally:
                 if self.task is not None:
                     self.disarm()
-            if len(value) > LARGE if type(value) is str else tool.entry.large:
-                result, self.problem = yield from on_thread(large, self, deliver, value, tool.definition)
+            if len(item) > LARGE if type(item) is str else self.ready.tool.entry.large:
+                result, self.problem = yield from self._on_thread(deliver, item, self.ready.tool.definition)
             else:
-                result, self.problem = deliver(value, tool.definition)
+                result, self.problem = deliver(item, self.ready.tool.definition)
         except BaseException as error:
             if closing:
                 raise
@@ -137,28 +138,35 @@ class Execution(Deadline):
         if self.ctx is not None:  # what outlives its call reports nothing more, and calls nothing
             self.ctx._host = None
             self.inner_calls = self.ctx._inner
-        shown = self.executor.shown_to_model
+        result = self._shown(result)
+        return result if isinstance(result, ToolResult) else (yield from result)
+
+    def _shown(self, result: ToolResult) -> ToolResult | Generator[Any, Any, ToolResult]:
+        """The result as the model is shown it. What is large is made so on a thread."""
+        tool, shown = self.ready.tool, self.executor.shown_to_model
         only = result.parts[0] if len(result.parts) == 1 else None
         size = len(only.text) if type(only) is Text else size_of(result)
         tool.entry.large = size > LARGE
         if size > LARGE:
-            return (yield from on_thread(large, self, shown, self.ready, result))
+            return self._on_thread(shown, self.ready, result)
         plain = size <= self.executor.fits and type(only) is Text and only.text.isascii()
         return result if plain and tool.definition.facts.max_output is None else shown(self.ready, result)
+
+    def _on_thread(self, fn: Callable[..., Any], *args: Any) -> Generator[Any, Any, Any]:
+        return on_thread(self.executor.large_results, self, fn, *args)
 
     def _begin(self) -> Any:
         """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
         executor, ready, tool = self.executor, self.ready, self.ready.tool
         definition = tool.definition
-        self.params = (
-            ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
-        )
+        masking = executor.masking
+        params = ready.params if masking is None else masking.reveal_params(ready, definition)
         if executor.sink.listeners:
             executor.sink.emit_new(ready.key.run, call_begins, ready)
         if definition.mode != "async" or definition.facts.retry is not None:
-            return self._work()
+            return self._work(params)
         try:
-            coro = definition.start(tool.instance, self.params, self.ctx)
+            coro = definition.start(tool.instance, params, self.ctx)
         except StopIteration as odd:
             raise RuntimeError("the tool raised StopIteration") from odd
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
@@ -190,14 +198,13 @@ class Execution(Deadline):
             self.to_raise = error
         return model_messages.failed(name)
 
-    def _work(self) -> Any:
+    def _work(self, params: Any) -> Any:
         """The coroutine that does the work: one attempt, or as many as the tool's retry allows."""
-        if self.ready.tool.definition.facts.retry is not None:
-            from toolcrib.toolbox.retrying import with_retries
+        executor, tool = self.executor, self.ready.tool
+        run_as = MODES[tool.definition.mode]
+        attempt = partial(run_as, executor.workers, executor.grace, tool, params, self.ctx)
+        if tool.definition.facts.retry is None:
+            return attempt()
+        from toolcrib.toolbox.retrying import with_retries
 
-            return with_retries(self._attempt, self.ready, self.executor)
-        return self._attempt()
-
-    def _attempt(self) -> Any:
-        mode = MODES[self.ready.tool.definition.mode]
-        return mode(self.executor.workers, self.executor.grace, self.ready.tool, self.params, self.ctx)
+        return with_retries(attempt, self.ready, executor)

@@ -37,7 +37,7 @@ class ForeignCall(Deadline, Generic[T]):
     value counts also while the caller is cancelled, who then has to raise that himself.
     """
 
-    __slots__ = ("keeps_value", "seconds", "work")
+    __slots__ = ("grace", "keeps_value", "seconds", "work")
 
     def __init__(
         self, work: Awaitable[T], seconds: float | None, grace: float, *, keeps_value: bool = False
@@ -46,7 +46,7 @@ class ForeignCall(Deadline, Generic[T]):
         self.work = work
         self.seconds = seconds
         self.grace = grace
-        self.task = self.timer = self.left = None
+        self.task = self.timer = self.left = self.ctx = None
         self.waits = 0
         self.interrupted = False
 
@@ -56,7 +56,7 @@ class ForeignCall(Deadline, Generic[T]):
         try:
             try:
                 waiting = coro.send(None)
-                self.arm(coro, None, self.seconds, self.grace)
+                self.arm(coro)
                 while True:
                     try:
                         sent = yield waiting
@@ -65,7 +65,7 @@ class ForeignCall(Deadline, Generic[T]):
                         coro.close()
                         raise
                     except BaseException as error:
-                        waiting = self.throw(error)
+                        waiting = self.throw(error, self.grace)
                     else:
                         waiting = coro.send(sent)
             finally:

@@ -84,60 +84,64 @@ class CallPath:
         deps: Any,
         timeout: float | None,
         record: Record | None,
-        ready: Ready | None = None,
+        ready: Prepared | None = None,
     ) -> ToolResult:
         """Prepare a call, ask if need be, run it, and record its one result; `ready` is the call where it may run.
 
-        Only the caller's own cancellation is raised. It is one coroutine, as ten thousand of them may wait at once.
+        Only the caller's own cancellation is raised. It is one coroutine with few variables, as ten thousand may wait.
         """
         if ready is None:
-            prepared = self.preparation.without_awaiting(call, key, tool_list)
-            if prepared is None:
-                try:
-                    prepared = await self.preparation.prepare(call, key, tool_list, None, deps)
-                except BaseException:  # cancelled while a factory made the tool
-                    unstarted = model_messages.cancelled(call.name, started=False)
-                    self.report.refused(Refused(call, key, unstarted), record)
-                    raise
-            if type(prepared) is not Ready or self.runaway:
-                return await self.finish(prepared, deps, timeout, record)
-            ready = prepared
+            ready = self.preparation.without_awaiting(call, key, tool_list)
+            if ready is None:
+                ready = await self._prepared(call, key, tool_list, deps, record)
+            if type(ready) is not Ready or self.runaway.calls:
+                return await self.finish(ready, deps, timeout, record)
+        assert type(ready) is Ready
         started = self.timer()
-        executor = self.executor
-        if executor is None:
-            executor = self.executor = self.make_executor()
-        tool = ready.tool
+        if self.executor is None:
+            self.executor = self.make_executor()
         work: Execution | ExecutionThroughSteps
-        if self.plain and tool.entry.steps is None:
-            work = executor.start(ready, deps, timeout or tool.definition.facts.timeout or self.timeout)
+        if self.plain and ready.tool.entry.steps is None:
+            timeout = timeout or ready.tool.definition.facts.timeout or self.timeout
+            work = self.executor.start(ready, deps, timeout)
             if SDK in sys.modules or self.telemetry.given:
                 result = await self.telemetry.traced(ready, work, self.report.mask)
             else:
                 result = await work
         else:
-            work = self._through_steps(executor, ready, deps, timeout)
+            work = self._through_steps(self.executor, ready, deps, timeout)
             result = await work
-        to_raise, ready = work.to_raise, work.ready
-        waits = False
-        if self.runs.suspensions:
-            suspension = self.runs.suspension(ready.key.run)
-            waits = suspension is not None and suspension.waits_inside(
-                ready, result, cancelled=to_raise is not None
-            )
+        waits = bool(self.runs.suspensions) and self._waits_inside(work, result)
         if not waits:
-            if work.outside or (self.decider.tracks_taint and self._took_in(ready)):
+            if work.outside or (self.decider.tracks_taint and self._took_in(work.ready)):
                 result.outside = True
-            self.report.ended(ready, result, self.timer() - started, work.problem, record)
+            self.report.ended(work.ready, result, self.timer() - started, work.problem, record)
         if work.inner_calls:
-            self.runs.close_inner(ready.key)
+            self.runs.close_inner(work.ready.key)
         # Whatever closing does, what was done is recorded by now.
-        if ready.tool.entry.owned or work.others:
-            to_raise = await close_all(self.runaway.others(ready, *work.others)) or to_raise
+        if work.ready.tool.entry.owned or work.others:
+            work.to_raise = await close_all(self.runaway.others(work.ready, *work.others)) or work.to_raise
         if waits:
-            result = await self.wait(ready, record)
-        if to_raise is not None:
-            raise to_raise
+            result = await self.wait(work.ready, record)
+        if work.to_raise is not None:
+            raise work.to_raise
         return result
+
+    async def _prepared(
+        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, deps: Any, record: Record | None
+    ) -> Prepared:
+        """Prepare a call whose tool has to be awaited."""
+        try:
+            return await self.preparation.prepare(call, key, tool_list, None, deps)
+        except BaseException:  # cancelled while a factory made the tool
+            unstarted = model_messages.cancelled(call.name, started=False)
+            self.report.refused(Refused(call, key, unstarted), record)
+            raise
+
+    def _waits_inside(self, work: Execution | ExecutionThroughSteps, result: ToolResult) -> bool:
+        """Whether a call that ran has no result yet, as calls inside of it wait for answers."""
+        suspension, cancelled = self.runs.suspension(work.ready.key.run), work.to_raise is not None
+        return suspension is not None and suspension.waits_inside(work.ready, result, cancelled=cancelled)
 
     async def execute(
         self,
@@ -174,7 +178,7 @@ class CallPath:
         asking: TurnQuestions | None = None,
     ) -> ToolResult:
         """Run a prepared call, asking the approver if need be. A call that was `kept` is decided on once more."""
-        if not kept and type(prepared) is Ready and not self.runaway:  # nobody else can execute it
+        if not kept and type(prepared) is Ready and not self.runaway.calls:  # nobody else can execute it
             return await self.call(prepared.call, prepared.key, None, deps, timeout, record, prepared)
 
         async def granted() -> Ready | Pending | ToolResult:
@@ -209,7 +213,7 @@ class CallPath:
             outcome = await granted()
             if isinstance(outcome, Ready):
                 to_close = outcome
-                if self.runaway and not await self.runaway.gone(outcome, self.grace):
+                if self.runaway.calls and not await self.runaway.gone(outcome, self.grace):
                     outcome = model_messages.still_busy(name)
         except Exception as problem:  # a toolset or a policy that failed
             self.operator.problem(f"tool {name} could not be checked again", traceback_text(problem))

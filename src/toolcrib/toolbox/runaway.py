@@ -14,20 +14,17 @@ POLL = 0.02  # seconds between two looks: what did not stop may belong to any th
 
 
 class RunawayCalls:
-    """The calls that nobody waits for any more and that still run. False while there are none."""
+    """The `calls` that nobody waits for any more and that still run, each with a function that says if it has ended."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[Ready, Callable[[], bool]]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._calls)
+        self.calls: list[tuple[Ready, Callable[[], bool]]] = []
 
     def others(self, *calls: Ready) -> list[Ready]:
         """Those of the calls that have really ended."""
-        return [ready for ready in calls if all(other is not ready for other, _ in self._calls)]
+        return [ready for ready in calls if all(other is not ready for other, _ in self.calls)]
 
     def add(self, ready: Ready, has_stopped: Callable[[], bool]) -> None:
-        self._calls.append((ready, has_stopped))
+        self.calls.append((ready, has_stopped))
 
     async def gone(self, ready: Ready, seconds: float) -> bool:
         """Wait until no runaway call touches what this call touches. False if that takes longer than `seconds`."""
@@ -36,10 +33,10 @@ class RunawayCalls:
         touched = resources_of(ready)
         give_up = time.monotonic() + seconds
         while True:
-            self._calls = [(other, stopped) for other, stopped in self._calls if not stopped()]
+            self.calls = [(other, stopped) for other, stopped in self.calls if not stopped()]
             if not any(
                 in_conflict(ready.effect, touched, other.effect, resources_of(other))
-                for other, _ in self._calls
+                for other, _ in self.calls
             ):
                 return True
             if time.monotonic() >= give_up:

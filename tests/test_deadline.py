@@ -55,16 +55,20 @@ async def test_an_async_tool_is_really_stopped() -> None:
     assert stopped == ["cancelled=True"]
 
 
+@pytest.mark.parametrize("person_only", [True, False])
 @pytest.mark.parametrize("begin", [0, 1])
-async def test_what_a_person_takes_to_give_a_permission_is_not_the_tools_time(begin: int) -> None:
+async def test_what_a_person_takes_to_give_a_permission_is_not_the_tools_time(
+    begin: int, person_only: bool
+) -> None:
     async def asks(ctx: Context) -> str:
         for _ in range(begin):
             await asyncio.sleep(0)
-        await asyncio.gather(ctx.ask("one", person_only=True), ctx.ask("two", person_only=True))
+        asked = [ctx.ask(what, person_only=person_only) for what in ("one", "two")]
+        await asyncio.gather(*asked)
         return "answered"
 
     async def hangs(ctx: Context) -> str:
-        await ctx.ask("it", person_only=True)
+        await ctx.ask("it", person_only=person_only)
         await asyncio.sleep(30)
         return "never"
 
@@ -76,6 +80,44 @@ async def test_what_a_person_takes_to_give_a_permission_is_not_the_tools_time(be
     box.policy = as_policy("supervised")
     assert (await box.call("asks", {}, timeout=SHORT)).text == "answered"
     assert (await box.call("hangs", {}, timeout=SHORT)).code == "timed_out"
+
+
+@pytest.mark.parametrize("how", ["call", "call_all", "from a thread", "further within"])
+async def test_what_a_person_takes_to_allow_a_call_is_not_the_time_of_the_tool_that_makes_it(
+    how: str,
+) -> None:
+    @tool(effect=WRITE, secrets=())
+    async def save() -> str:
+        """Save."""
+        return "saved"
+
+    @tool(effect=READ, secrets=(), timeout=SHORT)
+    async def calls(ctx: Context, inner: str = "save") -> str:
+        """Call another tool."""
+        result = await ctx.call(inner) if how != "call_all" else (await ctx.call_all([(inner, {})]))[0]
+        return result.text
+
+    @tool(effect=READ, secrets=(), timeout=SHORT)
+    def waits(ctx: Context) -> str:
+        """Call another tool from a thread."""
+        return ctx.run(ctx.call("save")).text
+
+    @tool(effect=READ, secrets=(), timeout=SHORT)
+    async def hangs(ctx: Context) -> str:
+        """Go on after the call."""
+        await ctx.call("save")
+        await asyncio.sleep(30)
+        return "never"
+
+    async def approver(question: Question) -> Answer:
+        await asyncio.sleep(3 * SHORT)
+        return Answer(Verdict.YES)
+
+    box = Toolbox([save, calls, waits, hangs], approver=approver, grace=0.1)
+    given = {"inner": "waits"} if how == "further within" else {}
+    assert (await box.call("waits" if how == "from a thread" else "calls", given)).text == "saved"
+    assert (await box.call("hangs", {})).code == "timed_out"
+    assert not box._runs.clocks
 
 
 async def test_a_tool_that_answers_while_it_is_being_stopped_keeps_its_answer() -> None:

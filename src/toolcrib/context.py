@@ -154,11 +154,12 @@ class Context(Generic[Deps]):
         """Ask for permission in the middle of the work: the policy decides, and a person where it says so.
 
         `action` says what would be done, `patterns` to what, `accesses` the same for rules; the person is also
-        shown `details`. Returns if it is allowed; raises ToolError, with words for the model, if it is not.
+        shown `details`. The time that they take does not count for the tool. Returns if it is allowed; raises
+        ToolError, with words for the model, if it is not.
 
         With `person_only`, rules and autonomy can refuse but not allow: a person has to. An "always" is then
-        remembered for exactly this question, and the time that the person takes does not count for the tool.
-        With `remembered_only`, nobody is asked: only such a remembered "always" allows.
+        remembered for exactly this question. With `remembered_only`, nobody is asked: only such a remembered
+        "always" allows.
         """
         await self._connected().ask(
             self,

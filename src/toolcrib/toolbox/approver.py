@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
@@ -18,22 +18,16 @@ from toolcrib.toolbox.threads import Workers
 if TYPE_CHECKING:
     from toolcrib.prepared import Pending
     from toolcrib.toolbox.reviewer import Reviewer, Reviewing
-    from toolcrib.toolbox.runs import Runs
+    from toolcrib.toolbox.runs import Clock, Runs
     from toolcrib.toolbox.suspension import Suspension
 
-__all__ = ["Approving", "Clock", "as_reply", "parse_answer"]
+__all__ = ["Approving", "as_reply", "parse_answer"]
 
 WANTED = (
     "an approver gives Answer(Verdict.YES), Answer(Verdict.NO) or Answer(Verdict.ALWAYS), or in short a Verdict, "
     'True, False, "yes", "no" or "always"; None where nobody could be asked'
 )
 WANTED_OF_ALL = "ask_all gives a list with an answer for each question, in their order"
-
-
-class Clock(Protocol):
-    """Measures the time of a run, and can stand still."""
-
-    def paused(self) -> AbstractContextManager[None]: ...
 
 
 class Approving:
@@ -49,6 +43,7 @@ class Approving:
         operator: OperatorLog,
         workers: Workers,
         grace: float,
+        clocks: dict[str, Clock],
     ) -> None:
         self.approver = approver
         self.timeout = timeout
@@ -56,7 +51,7 @@ class Approving:
         self._operator = operator
         self._workers = workers
         self.grace = grace
-        self.clocks: dict[str, Clock] = {}  # of runs that have a time of their own
+        self.clocks = clocks
         self.reviewing: Reviewing | None = None
 
     def use_reviewer(self, reviewer: Reviewer | None, runs: Runs, mask: Mask) -> None:

@@ -172,7 +172,9 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         )
         self._operator = OperatorLog(self.sink, self._mask)
         self._workers, self._large_results = Workers(), Workers(1)
-        self._approving = Approving(approver, answer_timeout, self.sink, self._operator, self._workers, grace)
+        self._approving = Approving(
+            approver, answer_timeout, self.sink, self._operator, self._workers, grace, self._runs.clocks
+        )
         self._approving.use_reviewer(reviewer, self._runs, self._mask)
         self._stats = Statistics()
         self._report = Report(self.sink, self._stats, self._operator, self._mask, self.masking, audit)

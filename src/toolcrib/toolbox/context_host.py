@@ -179,7 +179,7 @@ class ContextHost:
         if suspension is not None:
             answer: Answer | None = (await self.input.answered_later(ctx, [question], suspension))[0]
         else:
-            with ctx._deadline.paused() if person_only and ctx._deadline is not None else nullcontext():
+            with ctx._deadline.paused() if ctx._deadline is not None else nullcontext():
                 answer = await self._approving.ask(question)
         if answer is None:
             raise ToolError(NOBODY.format(action))
@@ -232,7 +232,7 @@ class ContextHost:
         if self._sink.depth(ctx.key.run) >= MAX_DEPTH:
             return model_messages.too_deep(name, MAX_DEPTH)
         # The inner calls are a run of their own, whose parent is the run of the outer call. That call closes it.
-        run = self._decider.runs.open_inner(ctx.key)
+        run = self._decider.runs.open_inner(ctx.key, ctx._deadline)
         ctx._inner += 1
         call, key, runs = ToolCall(name, arguments), CallKey(run, 0, ctx._inner), self._decider.runs
         suspension = runs.suspension(ctx.key.run)
@@ -252,7 +252,7 @@ class ContextHost:
         if self._sink.depth(ctx.key.run) >= MAX_DEPTH:
             return [model_messages.too_deep(name, MAX_DEPTH) for name, _ in calls]
         runs = self._decider.runs
-        run = runs.open_inner(ctx.key)
+        run = runs.open_inner(ctx.key, ctx._deadline)
         first, made = ctx._inner + 1, [ToolCall(name, arguments) for name, arguments in calls]
         ctx._inner += len(calls)
         keys = [CallKey(run, 0, first + index) for index in range(len(made))]
@@ -297,7 +297,7 @@ class ContextHost:
         runs = self._decider.runs
         if self._sink.depth(ctx.key.run) >= 2 * MAX_NESTED:
             raise ToolError(f"Nothing was done: agents may call agents {MAX_NESTED} deep at most.")
-        inner = runs.open_inner(ctx.key)
+        inner = runs.open_inner(ctx.key, ctx._deadline)
         ctx._inner += 1
         run = runs.open_nested(CallKey(inner, 0, ctx._inner), runs.owner(inner) if outlives else inner)
         made = self.nested_box(box, run, ctx._definition.facts.effect)

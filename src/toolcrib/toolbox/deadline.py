@@ -75,6 +75,9 @@ class Deadline(Waiter, CancellingScope):
     def paused(self) -> Generator[None]:
         """Stop the clock while a person is asked: that time is not the tool's. The clock may not have started yet."""
         loop = asyncio.get_running_loop()
+        if self.task is not None and self.task.get_loop() is not loop:  # its timer is not ours to stop
+            yield
+            return
         if not self.waits:
             self.left = None if self.timer is None else max(self.due - loop.time(), 0.0)
             if self.timer is not None:

@@ -29,17 +29,8 @@ class Entry:
     """
 
     __slots__ = (
-        "brief",
-        "compiled",
-        "grace",
-        "large",
-        "make",
-        "name",
-        "owned",
-        "resolved",
-        "steps",
-        "supplied",
-    )
+        "brief", "compiled", "grace", "large", "make", "name", "owned", "resolved", "steps", "supplied",
+    )  # fmt: skip
 
     def __init__(self, name: str, supplied: ToolLike, grace: float) -> None:
         self.name = name

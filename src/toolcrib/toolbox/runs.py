@@ -10,10 +10,18 @@ from toolcrib.sink import EventSink
 from toolcrib.toolbox.owned import OwnedObjects
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from toolcrib.toolbox.policy import Covers
     from toolcrib.toolbox.suspension import Suspension
 
-__all__ = ["Limiter", "Provenance", "Runs"]
+__all__ = ["Clock", "Limiter", "Provenance", "Runs"]
+
+
+class Clock(Protocol):
+    """Measures the time of a run or a call, and can stand still."""
+
+    def paused(self) -> AbstractContextManager[None]: ...
 
 
 class Limiter(Protocol):
@@ -50,6 +58,7 @@ class Runs:
         self._accounts: dict[str, Any] = {}
         self._covers: dict[str, Covers] = {}
         self.owned = OwnedObjects()
+        self.clocks: dict[str, Clock] = {}  # of runs that have a time of their own
         self.reviewed = False  # whether a reviewer looks at where content came from, and what the user wrote
 
     def outermost(self, run: str) -> str:
@@ -65,9 +74,11 @@ class Runs:
         """The run that each run of inner calls belongs to."""
         return self._sink.parents
 
-    def open_inner(self, key: CallKey) -> str:
-        """The run of the calls that a tool makes in its call."""
+    def open_inner(self, key: CallKey, clock: Clock | None) -> str:
+        """The run of the calls that a tool makes in its call. `clock` measures the time of that call."""
         run = str(key)
+        if clock is not None:
+            self.clocks[run] = clock
         self._sink.parents[run] = key.run
         return run
 
@@ -94,6 +105,7 @@ class Runs:
         self._approved.pop(run, None)
         self._accounts.pop(run, None)
         self._covers.pop(run, None)
+        self.clocks.pop(run, None)
         self.suspensions.pop(run, None)
         self._sink.forget(run)
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.events import Event
 from toolcrib.sink import EventSink
-from toolcrib.toolbox.approver import Approving, Clock
+from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Covers
 from toolcrib.toolbox.provenance import of_messages
 from toolcrib.toolbox.registry import Registry
-from toolcrib.toolbox.runs import Limiter, Provenance, Runs
+from toolcrib.toolbox.runs import Clock, Limiter, Provenance, Runs
 from toolcrib.toolset import reporters
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class WithRuns:
     @contextmanager
     def paused_while_asking(self, run: str, clock: Clock) -> Generator[None]:
         """While this lasts, a person who is asked about a call of the run, or of a run within it, stops the clock."""
-        clocks = self._approving.clocks
+        clocks = self._runs.clocks
         clocks[run] = clock
         try:
             yield

@@ -98,6 +98,37 @@ def test_calls_with_limits_that_all_differ_are_stopped() -> None:
     assert left <= 1  # that of the grace, which all of them shared
 
 
+class Handle:
+    """A handle as a loop of another library may have it: nothing but its methods."""
+
+    __slots__ = ("_of",)
+    _source_traceback = None
+
+    def __init__(self, of: asyncio.TimerHandle) -> None:
+        self._of = of
+
+    def cancel(self) -> None:
+        self._of.cancel()
+
+
+class OtherLoop(VirtualLoop):
+    def call_at(self, *args: Any, **named: Any) -> Any:  # type: ignore[override]
+        return Handle(super().call_at(*args, **named))
+
+
+def test_any_loop_will_do() -> None:
+    async def both() -> list[Any]:
+        box = Toolbox([wait])
+        calls = [box.call("wait", {"seconds": seconds}, timeout=1.0) for seconds in (0.5, 60.0)]
+        return [result.code or result.text for result in await asyncio.gather(*calls)]
+
+    loop = OtherLoop()
+    try:
+        assert loop.run_until_complete(both()) == ["waited", "timed_out"]
+    finally:
+        loop.close()
+
+
 def test_a_loop_that_ended_is_not_kept() -> None:
     loop = VirtualLoop()
     loop.run_until_complete(Toolbox([wait]).call("wait", {"seconds": 0.01}, timeout=3_600.0))

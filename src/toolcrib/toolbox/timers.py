@@ -36,10 +36,7 @@ class Timers(dict[float, "Timer"]):
 
 
 class Timer:
-    """The waiters of one loop that wait equally long, the one that is due next first.
-
-    It keeps no loop alive that is given up: the loop's handle is known weakly.
-    """
+    """The waiters of one loop that wait equally long, the one that is due next first."""
 
     __slots__ = ("first", "handle", "last", "others", "seconds")
 
@@ -48,7 +45,7 @@ class Timer:
         self.others = others
         self.first: Waiter | None = None
         self.last: Waiter | None = None
-        self.handle: ReferenceType[asyncio.TimerHandle] | None = None  # while it runs
+        self.handle: asyncio.TimerHandle | None = None  # while it runs
 
     def add(self, waiter: Waiter, loop: asyncio.AbstractEventLoop) -> None:
         waiter.due = loop.time() + self.seconds
@@ -75,13 +72,12 @@ class Timer:
             later.earlier = earlier
         waiter.timer = waiter.earlier = waiter.later = None
         if self.first is None and len(self.others) > IDLE:
-            handle = None if self.handle is None else self.handle()
-            if handle is not None:
-                handle.cancel()
+            if self.handle is not None:
+                self.handle.cancel()
             self._forget()
 
     def _run(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
-        self.handle = ref(loop.call_at(due, self._rings, loop, context=Context()))
+        self.handle = loop.call_at(due, self._rings, loop, context=Context())
 
     def _rings(self, loop: asyncio.AbstractEventLoop) -> None:
         self.handle = None
@@ -102,8 +98,8 @@ class Timer:
             del self.others[self.seconds]
 
 
-# Waiters know their loop, so that the timers are known weakly: a loop that was closed while calls waited can be freed.
-# What waits keeps its timer, and a timer the others.
+# Waiters and handles know their loop, so that the timers are known weakly: a loop that was given up can be freed, also
+# while calls waited. What waits keeps its timer, and a timer the others.
 _timers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReferenceType[Timers]] = WeakKeyDictionary()
 
 

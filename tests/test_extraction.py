@@ -353,7 +353,13 @@ def nested_remark(words: str, depth: int) -> str:
     return '{"words": "the", "reply": ' * depth + json.dumps({"words": words}) + "}" * depth
 
 
+class OpenRemark(BaseModel, extra="allow"):
+    words: str
+    __pydantic_extra__: dict[str, Quote]
+
+
 INVENTED: dict[str, tuple[Any, str]] = {
+    "a field of any name": (OpenRemark, '{"words": "the", "more": "invented"}'),
     "nothing but space": (Remark, '{"words": " \\n"}'),
     "nothing but a soft hyphen": (Remark, '{"words": "\\u00ad"}'),
     "a name in an object": (dict[Quote, int], '{"invented": 1}'),

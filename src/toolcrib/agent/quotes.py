@@ -148,7 +148,8 @@ def _children(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return [*enumerate(value)]
     if hasattr(type(value), "model_fields"):
-        return [(name, getattr(value, name)) for name in type(value).model_fields]
+        named = [(name, getattr(value, name)) for name in type(value).model_fields]
+        return [*named, *(value.model_extra or {}).items()]
     if dataclasses.is_dataclass(value):
         return [(item.name, getattr(value, item.name, None)) for item in dataclasses.fields(value)]
     return []

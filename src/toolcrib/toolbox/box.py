@@ -226,7 +226,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         )  # fmt: skip
         host.nested_box = lambda box, run, most: box._within(self, run, most)
         self.suspensions = Suspensions(path, self._limiter)
-        host.inner_call = lambda call, key, deps, record: path.call(call, key, None, deps, None, record)
+        host.inner_call = lambda call, key, deps, record: path.call((call, key, None), deps, None, record)
         host.suspensions = self.suspensions
         self._tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
 
@@ -378,14 +378,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             call = ToolCall(call, arguments if arguments is not None else "")
         elif arguments is not None:
             raise TypeError("give a ToolCall, or a name and arguments, not both")
-        return self._path.call(
-            call,
-            new_key((self.run, 0, next(self._count))) if key is None else key,
-            tool_list,
-            self.deps if deps is None else deps,
-            timeout,
-            record,
-        )
+        key = new_key((self.run, 0, next(self._count))) if key is None else key
+        return self._path.call((call, key, tool_list), self.deps if deps is None else deps, timeout, record)
 
     def call_sync(
         self,

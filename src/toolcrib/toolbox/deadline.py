@@ -57,19 +57,18 @@ class Deadline(Waiter, CancellingScope):
     task: asyncio.Task[Any] | None
     left: float | None
     waits: int
-    seconds: float | None
 
-    def arm(self, coro: Any) -> None:
+    def arm(self, coro: Any, seconds: float | None) -> None:
         self.coro = coro
         self.task = task = asyncio.current_task()
         assert task is not None
         self.cancelling = task.cancelling()
         self.expired = self.told = self.over = False
         if self.waits:
-            self.left = self.seconds
-        elif self.seconds is not None:
+            self.left = seconds
+        elif seconds is not None:
             loop = task.get_loop()
-            timer_of(loop, self.seconds).add(self, loop)
+            timer_of(loop, seconds).add(self, loop)
 
     @contextmanager
     def paused(self) -> Generator[None]:

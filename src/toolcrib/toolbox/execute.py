@@ -102,18 +102,17 @@ class Execution(Deadline):
     others = ()
 
     def __await__(self) -> Generator[Any, Any, ToolResult]:
-        result: Any
-        closing = False
+        result: Any = None
         try:
             coro = self._begin()
             try:
                 item = coro.send(None)  # what it waits for; then what it is sent, and at last its value
-                self.arm(coro)
+                self.arm(coro, self.seconds)
                 while True:
                     try:
                         item = yield item
                     except GeneratorExit:
-                        closing = True
+                        result = GeneratorExit  # nobody waits for the call any more
                         coro.close()
                         raise
                     except BaseException as error:
@@ -130,7 +129,7 @@ class Execution(Deadline):
             else:
                 result, self.problem = deliver(item, self.ready.tool.definition)
         except BaseException as error:
-            if closing:
+            if result is not None:
                 raise
             result = self._failure(error if self.task is None else self.judged(error))
         if self.interrupted and self.to_raise is None:

@@ -56,7 +56,7 @@ class ForeignCall(Deadline, Generic[T]):
         try:
             try:
                 waiting = coro.send(None)
-                self.arm(coro)
+                self.arm(coro, self.seconds)
                 while True:
                     try:
                         sent = yield waiting

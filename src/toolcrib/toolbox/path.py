@@ -35,7 +35,7 @@ from toolcrib.toolbox.closing import close_all, close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.operator_log import OperatorLog
 from toolcrib.toolbox.policy import Policy
-from toolcrib.toolbox.prepare import Preparation
+from toolcrib.toolbox.prepare import Preparation, Unprepared
 from toolcrib.toolbox.provenance import record_call
 from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.runaway import RunawayCalls
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from toolcrib.middleware import ExecuteStep
     from toolcrib.toolbox.execute import Execution, Executor
     from toolcrib.toolbox.through_steps import ExecutionThroughSteps
-    from toolcrib.toolbox.tool_list import ToolList
     from toolcrib.toolbox.turn_questions import TurnQuestions
 
 __all__ = ["CallPath"]
@@ -77,23 +76,14 @@ class CallPath:
         self.plain = not (self.steps or self.own_steps)
 
     async def call(
-        self,
-        call: ToolCall,
-        key: CallKey,
-        tool_list: ToolList | None,
-        deps: Any,
-        timeout: float | None,
-        record: Record | None,
-        ready: Prepared | None = None,
+        self, ready: Prepared | Unprepared, deps: Any, timeout: float | None, record: Record | None
     ) -> ToolResult:
-        """Prepare a call, ask if need be, run it, and record its one result; `ready` is the call where it may run.
+        """Prepare a call unless it is ready, ask if need be, run it, and record its one result.
 
         Only the caller's own cancellation is raised. It is one coroutine with few variables, as ten thousand may wait.
         """
-        if ready is None:
-            ready = self.preparation.without_awaiting(call, key, tool_list)
-            if ready is None:
-                ready = await self._prepared(call, key, tool_list, deps, record)
+        if type(ready) is tuple:  # a Ready is one too, for a type checker
+            ready = self.preparation.without_awaiting(ready) or await self._prepared(ready, deps, record)  # type: ignore[arg-type]
             if type(ready) is not Ready or self.runaway.calls:
                 return await self.finish(ready, deps, timeout, record)
         assert type(ready) is Ready
@@ -102,8 +92,9 @@ class CallPath:
             self.executor = self.make_executor()
         work: Execution | ExecutionThroughSteps
         if self.plain and ready.tool.entry.steps is None:
-            timeout = timeout or ready.tool.definition.facts.timeout or self.timeout
-            work = self.executor.start(ready, deps, timeout)
+            work = self.executor.start(
+                ready, deps, timeout or ready.tool.definition.facts.timeout or self.timeout
+            )
             if SDK in sys.modules or self.telemetry.given:
                 result = await self.telemetry.traced(ready, work, self.report.mask)
             else:
@@ -115,7 +106,7 @@ class CallPath:
         if not waits:
             if work.outside or (self.decider.tracks_taint and self._took_in(work.ready)):
                 result.outside = True
-            self.report.ended(work.ready, result, self.timer() - started, work.problem, record)
+            self.report.ended(work, result, self.timer() - started, record)
         if work.inner_calls:
             self.runs.close_inner(work.ready.key)
         # Whatever closing does, what was done is recorded by now.
@@ -127,10 +118,9 @@ class CallPath:
             raise work.to_raise
         return result
 
-    async def _prepared(
-        self, call: ToolCall, key: CallKey, tool_list: ToolList | None, deps: Any, record: Record | None
-    ) -> Prepared:
+    async def _prepared(self, unprepared: Unprepared, deps: Any, record: Record | None) -> Prepared:
         """Prepare a call whose tool has to be awaited."""
+        call, key, tool_list = unprepared
         try:
             return await self.preparation.prepare(call, key, tool_list, None, deps)
         except BaseException:  # cancelled while a factory made the tool
@@ -179,7 +169,7 @@ class CallPath:
     ) -> ToolResult:
         """Run a prepared call, asking the approver if need be. A call that was `kept` is decided on once more."""
         if not kept and type(prepared) is Ready and not self.runaway.calls:  # nobody else can execute it
-            return await self.call(prepared.call, prepared.key, None, deps, timeout, record, prepared)
+            return await self.call(prepared, deps, timeout, record)
 
         async def granted() -> Ready | Pending | ToolResult:
             checked: Prepared | ToolResult = prepared
@@ -225,7 +215,7 @@ class CallPath:
             return await self.refuse(to_close, outcome, record)
         if isinstance(outcome, Pending):
             return await self.wait(outcome, record)
-        return await self.call(outcome.call, outcome.key, None, deps, timeout, record, outcome)
+        return await self.call(outcome, deps, timeout, record)
 
     async def wait(self, prepared: Ready | Pending, record: Record | None) -> ToolResult:
         """Leave a call waiting, in a run that ends at its questions; what a model would read meanwhile is recorded."""

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from toolcrib.secrets.masking import Masking
     from toolcrib.toolbox.tool_list import ToolList
 
-__all__ = ["Preparation"]
+__all__ = ["Preparation", "Unprepared"]
+
+Unprepared = tuple[ToolCall, CallKey, "ToolList | None"]
 
 
 @dataclass(slots=True)
@@ -40,8 +42,9 @@ class Preparation:
     max_output: MaxOutput
     overflow: Path | None
 
-    def without_awaiting(self, call: ToolCall, key: CallKey, tool_list: ToolList | None) -> Prepared | None:
+    def without_awaiting(self, unprepared: Unprepared) -> Prepared | None:
         """The prepared call, if nothing has to be awaited to prepare it; else None."""
+        call, key, tool_list = unprepared
         name = call.name
         tool = self.resolver.registry.at_hand.get(name)
         if tool is None or self.steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.content import Text
@@ -27,6 +27,13 @@ Record = Callable[[CallKey, ToolResult], None]
 """Is handed each result before anybody else is told of it: a transcript, say."""
 
 
+class EndedExecution(Protocol):
+    """A run of a call that has ended; `problem` is for the operator alone."""
+
+    ready: Ready
+    problem: str
+
+
 @dataclass(slots=True)
 class Report:
     """Records and reports results. Masking, the audit log and listeners cost nothing where there are none."""
@@ -38,10 +45,9 @@ class Report:
     masking: Masking | None
     audit: AuditLog | None
 
-    def ended(
-        self, ready: Ready, result: ToolResult, duration: float, problem: str, record: Record | None
-    ) -> ToolResult:
-        """Record and report the result of a call that ran; `problem` is for the operator alone."""
+    def ended(self, run: EndedExecution, result: ToolResult, duration: float, record: Record | None) -> None:
+        """Record and report the result of a call that ran."""
+        ready, problem = run.ready, run.problem
         name, edits = ready.call.name, ready.edits
         if edits:
             result.edits = edits if self.masking is None else self.masking.mask_edits(edits)
@@ -60,7 +66,6 @@ class Report:
         if self.sink.listeners:
             told = (ready.key, name, result, duration, problem, len(edits))
             self.sink.emit_new(ready.key.run, call_ended, told)
-        return result
 
     def refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report the result of a call that does not run."""

@@ -110,7 +110,7 @@ class TurnCalls:
         if self._suspension is not None and key in self._suspension.saved:
             return await self._suspensions.restored(key, self._deps)
         if stream is None:
-            prepared = self._path.preparation.without_awaiting(call, key, self._tool_list)
+            prepared = self._path.preparation.without_awaiting((call, key, self._tool_list))
             if prepared is not None:
                 return prepared
         return await self._path.preparation.prepare(call, key, self._tool_list, stream, self._deps)

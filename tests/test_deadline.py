@@ -190,7 +190,7 @@ async def test_a_tool_that_never_waits_needs_no_time(seconds: float) -> None:
         (SHORT, None, None, "0.03"),
         (30.0, SHORT, None, "0.03"),
         (30.0, 30.0, SHORT, "0.03"),
-        (0.0, 30.0, SHORT, "0.03"),
+        (0.001, 30.0, SHORT, "0.03"),
     ],
 )
 async def test_the_closest_timeout_holds(of_box: float, of_tool: Any, of_call: Any, expected: str) -> None:

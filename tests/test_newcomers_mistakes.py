@@ -244,3 +244,17 @@ def test_the_word_of_an_autonomy_may_stand_where_a_policy_is_taken() -> None:
     assert repr(Toolbox(policy="full").policy) == "AutonomyPolicy('full')"  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="read_only, supervised, sandboxed, full; got 'yolo'"):
         Toolbox(policy="yolo")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["60", 0, -1, float("nan"), True])
+def test_a_limit_of_time_that_is_none_is_named(value: Any) -> None:
+    def look() -> str:
+        """Look."""
+        return ""
+
+    for limits in ({"timeout": value}, {"answer_timeout": value}, {"grace": value or -1}):
+        with pytest.raises(TypeError, match=f"^{next(iter(limits))} must be more than 0 seconds, got"):
+            Toolbox([], **limits)
+    with pytest.raises(TypeError, match="tool 'look': timeout must be"):
+        tool(timeout=value, **READ)(look)
+    assert Toolbox([], timeout=1, answer_timeout=None, grace=0)

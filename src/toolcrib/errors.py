@@ -16,6 +16,7 @@ __all__ = [
     "ToolcribError",
     "as_tuple",
     "belongs_to_caller",
+    "check_seconds",
     "traceback_text",
 ]
 
@@ -88,6 +89,14 @@ def as_tuple(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | bytes):
         raise TypeError(f"{name} is a list of names, got the string {given!r}: write [{given!r}]")
     return tuple(given)
+
+
+def check_seconds(owner: str, **given: Any) -> None:
+    """Raises TypeError for a limit of time that is neither None nor a number above 0, such as the text "60"."""
+    for name, value in given.items():
+        known = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (known and value > 0):
+            raise TypeError(f"{owner}{name} must be more than 0 seconds, got {value!r}")
 
 
 def traceback_text(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from toolcrib.effect import Effect
+from toolcrib.errors import check_seconds
 from toolcrib.hooks import HOOKS
 from toolcrib.retry import Retry
 
@@ -164,8 +165,7 @@ def make_facts(
     given = dict(options)
     for fact, value in given.items():
         _check_type(name, fact, value)
-    if (given.get("timeout") or 1) <= 0:
-        raise TypeError(f"tool {name!r}: timeout must be more than 0 seconds, got {given['timeout']!r}")
+    check_seconds(f"tool {name!r}: ", timeout=given.get("timeout"))
     if isinstance(given.get("output_schema"), str | int | list | tuple):
         raise TypeError(
             f"tool {name!r}: output_schema must be a JSON Schema (a dict) or a type, got {given['output_schema']!r}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from toolcrib.call import CallKey, ToolCall, new_key
 from toolcrib.effect import Effect
+from toolcrib.errors import check_seconds
 from toolcrib.events import Event
 from toolcrib.facts import MaxOutput
 from toolcrib.middleware import ExecuteStep, PrepareStep, as_steps
@@ -154,6 +155,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             raise TypeError(f"approver must be a function of a Question, sync or async, got {approver!r}")
         if not isinstance(tools, Iterable):
             raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
+        check_seconds("", timeout=timeout, answer_timeout=answer_timeout, grace=grace or None)
         self.deps = deps
         self.run = os.urandom(16).hex()
         self._count = itertools.count()

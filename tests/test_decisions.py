@@ -326,7 +326,7 @@ def test_labels_and_choices_of_an_extraction_are_decided_where_the_model_decides
     found, thing = asyncio.run(ask({"choice": "billing", "probabilities": {"billing": 0.8, "support": 0.2}}))
     assert (found.label, found.probability, found.calibrated, thing) == ("billing", 0.8, True, 1)
     assert found.outcome.output == "billing"
-    with pytest.raises(NotFinished, match=r"refused: .*cannot be read"):
+    with pytest.raises(NotFinished, match=r"did not answer: .*cannot be read"):
         asyncio.run(ask({"choice": "nobody", "probabilities": {}}))
     with pytest.raises(NotFinished, match="model_error"):
         asyncio.run(

@@ -59,6 +59,21 @@ def test_a_notebook_is_given_cell_by_cell() -> None:
     assert read("not json", "n.ipynb") == "not json"
 
 
+def test_of_a_notebook_with_a_broken_cell_the_others_are_given() -> None:
+    cells = ["x", {"cell_type": "code", "source": "a = 1", "outputs": 5}, {"source": "b = 2"}, None]
+    got = read(json.dumps({"cells": cells}), "n.ipynb")
+    assert str(got).rstrip("\n").split("\n") == [
+        "# Cell 1 (broken, not shown)", "", "# Cell 2 (code)", "a = 1", "", "# Cell 3 (of no type)", "b = 2", "",
+        "# Cell 4 (broken, not shown)",
+    ]  # fmt: skip
+
+
+def test_a_notebook_of_version_3_holds_its_cells_in_worksheets() -> None:
+    sheets = [{"cells": [{"cell_type": "code", "input": ["a = ", "1"], "outputs": []}]}, 5, {"cells": {}}]
+    got = read(json.dumps({"nbformat": 3, "worksheets": sheets}), "n.ipynb")
+    assert str(got) == "# Cell 1 (code)\na = 1"
+
+
 def pdf(*contents: str) -> bytes:
     """A PDF document with a page for each text; a page without text has a square."""
     objects = [

@@ -128,6 +128,16 @@ def test_a_very_long_line_is_cut_and_can_be_paged(ws: Workspace) -> None:
     assert got == line
 
 
+def test_a_column_past_the_end_of_all_lines_is_said(ws: Workspace) -> None:
+    put(ws, "f", "four\nseven77\n")
+    with pytest.raises(ToolError, match="Column 9 is past the end of line 2 of f: 7 characters"):
+        read(ws, offset=2, limit=1, column=9)
+    with pytest.raises(ToolError, match="Column 8 is past the end of lines 1-2 of f: 7 characters"):
+        read(ws, column=8)
+    assert read(ws, offset=2, limit=1, column=7).startswith("seven77\n\n[")
+    assert read(ws, column=6).startswith("\nseven77")
+
+
 def test_pages_of_wide_characters_stay_in_their_limit(ws: Workspace) -> None:
     put(ws, "f", "€" * 40_000)
     page = read(ws, limit=1)

@@ -45,18 +45,23 @@ def read_notebook(data: bytes, shown: str) -> Document:
         raise ToolError(
             f"{shown} is a notebook of more than {MAX_VALUES:,} values, which is too much to be shown."
         )
-    try:
-        cells = json.loads(data)["cells"]
-        kernel = [
-            (cell["cell_type"], _joined(cell.get("source")), cell.get("outputs") or []) for cell in cells
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ToolError(f"{shown} is named as a notebook and is none: it holds no list of cells.") from None
+    cells = _cells(data)
+    if cells is None:
+        raise ToolError(f"{shown} is named as a notebook and is none: it holds no list of cells.")
     document = Document("")
     lines: list[str] = []
-    for number, (kind, source, outputs) in enumerate(kernel, 1):
-        lines += [f"# Cell {number} ({kind})", source, ""]
-        for output in outputs:
+    for number, cell in enumerate(cells, 1):
+        if not isinstance(cell, dict):
+            lines += [f"# Cell {number} (broken, not shown)", ""]
+            continue
+        # Before version 4 of the format, code stood in `input`.
+        lines += [
+            f"# Cell {number} ({cell.get('cell_type', 'of no type')})",
+            _joined(cell.get("source", cell.get("input"))),
+            "",
+        ]
+        outputs = cell.get("outputs")
+        for output in outputs if isinstance(outputs, list) else ():
             if text := _output(output, document, number):
                 cut = (
                     f"\n[... {counted(len(text) - MAX_OUTPUT, 'more character')}]"
@@ -66,6 +71,21 @@ def read_notebook(data: bytes, shown: str) -> Document:
                 lines += [f"# Output of cell {number}", text[:MAX_OUTPUT] + cut, ""]
     document.text = "\n".join(lines).rstrip("\n") + "\n"
     return document
+
+
+def _cells(data: bytes) -> list[Any] | None:
+    """The cells of a notebook of any version; None if it has no list of them."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    if "cells" not in found and isinstance(sheets := found.get("worksheets"), list):  # before version 4
+        lists = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
+        return [cell for cells in lists if isinstance(cells, list) for cell in cells]
+    cells = found.get("cells")
+    return cells if isinstance(cells, list) else None
 
 
 def _output(output: Any, document: Document, cell: int) -> str:

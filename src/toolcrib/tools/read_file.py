@@ -159,8 +159,8 @@ class _Page:
     """Collects the requested lines from pieces of text and keeps only the lines that it will show."""
 
     __slots__ = (
-        "asked", "bytes", "cut", "digest", "full", "last", "lines", "replaced", "room", "size", "stopped", "taken",
-        "total",
+        "asked", "bytes", "cut", "digest", "full", "last", "lines", "longest", "replaced", "room", "size", "stopped",
+        "taken", "total",
     )  # fmt: skip
 
     def __init__(self, asked: ReadFileParams) -> None:
@@ -175,6 +175,7 @@ class _Page:
         self.taken: list[str] = []  # what is kept of it
         self.full = False
         self.cut: tuple[int, int] | None = None  # the first line that was cut: its number, the next column
+        self.longest = 0  # characters of the longest line shown
         self.replaced = 0
         self.stopped = False  # before the end of the file
 
@@ -217,7 +218,8 @@ class _Page:
         if self._wanted():
             text = "".join(self.taken)
             ahead = min(self.asked.column - 1, LONGEST + 1)  # characters in front of the column
-            back = begun_word(text[:ahead]) if not text[ahead : ahead + 1].isspace() else 0
+            following = text[ahead : ahead + 1]  # nothing where the line ends before the column
+            back = begun_word(text[:ahead]) if following and not following.isspace() else 0
             self._show(text[ahead - back :], self.asked.column - back)
         self.total += 1
         self.size = 0
@@ -235,6 +237,7 @@ class _Page:
             text = raw[:MAX_BYTES].decode("utf-8", "ignore")
             text = text[: len(text) - begun_word(text)]
         number = self.total + 1
+        self.longest = max(self.longest, self.size)
         left = self.size - (column - 1) - len(text)
         if left == 0:
             text = text.removesuffix("\r")
@@ -261,6 +264,11 @@ class _Page:
         if asked.offset > self.total:
             raise ToolError(
                 f"Offset {asked.offset} is past the end of {shown}, which has {counted(self.total, 'line')}."
+            )
+        if asked.column > 1 and asked.column > self.longest:
+            lines = f"line {self.last}" if self.last == asked.offset else f"lines {asked.offset}-{self.last}"
+            raise ToolError(
+                f"Column {asked.column} is past the end of {lines} of {shown}: {counted(self.longest, 'character')}."
             )
         notes: list[str] = []
         if self.last < self.total or self.stopped:

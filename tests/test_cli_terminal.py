@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tests.command_line import Child
 from toolcrib.call import CallKey
 from toolcrib.cli.answers import read_answer
-from toolcrib.cli.question_text import question_lines, remembered
-from toolcrib.question import Question, Verdict
+from toolcrib.cli.question_text import answer_help, prompt_line, question_lines, remembered
+from toolcrib.question import Lasting, Question, Verdict
 from toolcrib.visible import INVISIBLE, escape_invisible, on_one_line
 
 WRITES = """
@@ -157,6 +157,7 @@ CONFIRMED = [
         "Always: commands that begin with git add *, wherever you work (t",
     ),
     ("p", {}, "Always: exactly this, in this run."),
+    ("a user", {"lastings": (Lasting.RUN,)}, "Always: exactly this, in this run."),
     ("a user", {"strict": True}, "Taken as a yes, this once"),
 ]
 
@@ -166,6 +167,26 @@ def test_what_is_remembered_is_said(line: str, named: dict[str, Any], said: str)
     question = Question(CallKey("r", 1, 0), "run", "run run", "why", {}, "write", "f", **named)
     words = remembered(question, read_answer(line))
     assert words.startswith(said) and bool(words) is bool(said)
+
+
+OFFERED = [
+    (tuple(Lasting), "(a project, a user 7d)", {"a project", "a user", "a user 7d", "p, p project"}),
+    ((Lasting.RUN, Lasting.USER), "(a user 7d)", {"a user", "a user 7d", "p"}),
+    ((Lasting.RUN,), "(a 8h)", {"a 8h", "p"}),
+]
+
+
+@pytest.mark.parametrize(("lastings", "short", "explained"), OFFERED)
+def test_only_what_can_be_kept_is_offered(
+    lastings: tuple[Lasting, ...], short: str, explained: set[str]
+) -> None:
+    key = CallKey("r", 1, 0)
+    question = Question(
+        key, "run", "run run", "why", {}, "write", "f", prefixes=(("git", "add"),), lastings=lastings
+    )
+    assert short in prompt_line(question, 200)
+    answers = {line[:17].strip() for line in answer_help(question).splitlines()}
+    assert answers - {"y", "n, or nothing", "n use c.txt", "a"} == explained
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(folder: Path) -> None:

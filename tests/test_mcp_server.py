@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -17,6 +18,7 @@ from toolcrib import Answer, Context, Effect, Toolbox, Verdict, tool
 from toolcrib.content import Image
 from toolcrib.mcp.server import McpFace, peer_of_call
 from toolcrib.question import Question
+from toolcrib.rules import ApprovalStore
 
 ERAS = ("legacy", "2026-07-28")
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -194,6 +196,24 @@ async def test_always_lasts_as_long_as_the_client_and_not_longer(era: str) -> No
     assert len(asked) == 1
     async with Client(McpFace(box).server, mode=era, elicitation_callback=person("decline")) as other:
         assert (await other.call_tool("save", {"text": "x"})).is_error
+
+
+@pytest.mark.parametrize(("lasts", "offered"), [(False, None), (True, ["run", "user"])])
+async def test_a_client_is_offered_what_can_be_kept(
+    tmp_path: Path, lasts: bool, offered: list[str] | None
+) -> None:
+    forms: list[Any] = []
+
+    async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        forms.append(params)
+        return types.ElicitResult(action="accept", content={"decision": "always", "lasting": "user"})
+
+    store = ApprovalStore(tmp_path / "approvals.json")
+    face = McpFace(Toolbox([save], approvals=store), lasting_approvals=lasts)
+    async with Client(face.server, elicitation_callback=answer) as client:
+        assert text_of(await client.call_tool("save", {"text": "x"})) == "saved x"
+    assert forms[0].requested_schema["properties"].get("lasting", {}).get("enum") == offered
+    assert len(store.all()) == lasts
 
 
 async def test_an_approver_of_the_host_is_asked_about_calls_of_the_host_while_the_box_is_served() -> None:

@@ -479,9 +479,11 @@ def test_a_reading_never_ends_within_a_character(text: str, cut: int) -> None:
 
 async def test_an_always_for_what_is_typed_holds_for_that_process_alone(tmp_path: Path) -> None:
     asked: list[str] = []
+    offered: dict[str, tuple[Lasting, ...]] = {}
 
     async def approver(question: Any) -> Answer:
         asked.append(question.tool)
+        offered[question.tool] = question.lastings
         return Answer(Verdict.ALWAYS, lasting=Lasting.USER)
 
     store = ApprovalStore(tmp_path / "approvals.json")
@@ -493,3 +495,4 @@ async def test_an_always_for_what_is_typed_holds_for_that_process_alone(tmp_path
             for _ in range(2):
                 await box.call("process_write", {"process_id": "cat-1", "text": "y\n", "timeout": 0})
         assert asked == ["shell", "process_write"], "cat-1 of another run is another process"
+        assert offered == {"shell": tuple(Lasting), "process_write": (Lasting.RUN,)}

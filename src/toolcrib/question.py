@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Doubt", "InputRequest", "Lasting", "Preview", "Question", "Scope", "Verdict"]
 
 
+class Lasting(StrEnum):
+    """How long an "always" holds: in this run, in this project, or in all projects of this user."""
+
+    RUN = "run"
+    PROJECT = "project"
+    USER = "user"
+
+
 @dataclass(frozen=True, slots=True)
 class InputRequest:
     """What a tool wants to have from a person: words, a choice, or a form filled in.
@@ -61,6 +69,7 @@ class Question:
         folders: The folders below which an answer of scope "folder" would allow the tool to read and write files; empty
             where it is not offered.
         strict: No answer is remembered.
+        lastings: For how long an "always" can hold; one that is given for longer holds for the run.
         title: The tool's name for people; empty where its author gave none.
         kind: "approval" asks whether the call may run. "input" asks for words or a choice: a YES whose `message` or
             `chosen` has the reply, or a NO from a person who does not want to say.
@@ -85,6 +94,7 @@ class Question:
     prefixes: tuple[tuple[str, ...], ...] = ()
     folders: tuple[str, ...] = ()
     strict: bool = False
+    lastings: tuple[Lasting, ...] = tuple(Lasting)
     title: str = ""
     kind: Literal["approval", "input"] = "approval"
     options: tuple[str, ...] = ()
@@ -122,6 +132,7 @@ class Question:
             "prefixes": [list(prefix) for prefix in self.prefixes],
             "folders": list(self.folders),
             "strict": self.strict,
+            "lastings": list(self.lastings),
             "title": self.title,
             "kind": self.kind,
             "options": list(self.options),
@@ -167,14 +178,6 @@ class Scope(StrEnum):
     PREFIX = "prefix"
     FOLDER = "folder"
     TOOL = "tool"
-
-
-class Lasting(StrEnum):
-    """How long an "always" holds: in this run, in this project, or in all projects of this user."""
-
-    RUN = "run"
-    PROJECT = "project"
-    USER = "user"
 
 
 class Verdict(StrEnum):

@@ -193,6 +193,7 @@ class LiveView:
         card.finished = event
         self.exited += bool(card.exit_code) and event.state is CallState.SUCCESS
         del self.cards[event.key]
+        self._callers.pop(str(event.key), None)
         if not self.cards:
             self.pause()
         for line in card.final_lines():

@@ -21,12 +21,14 @@ MORE = """\
   y               run it, this once
   n, or nothing   do not run it; the model is told that you said no
   n use c.txt     do not run it; the model is told why"""
-MORE_ALWAYS = """\
-  a               always run it with exactly these arguments, in this run
-  a project       the same, in later runs in this folder too; a user: wherever you work
-  a user 7d       the same, but only for so long: 30m, 8h, 7d"""
-MORE_PREFIX = "  p, p project    always run commands that begin with: {}"
-MORE_FOLDER = "  f, f project    always let this tool read and write files below: {}"
+MORE_ALWAYS = "  a               always run it with exactly these arguments, in this run"
+MORE_LASTING = {
+    Lasting.PROJECT: "  a project       the same, in later runs in this folder too",
+    Lasting.USER: "  a user          the same, wherever you work",
+}
+MORE_TIME = "  {:<15} the same, but only for so long: 30m, 8h, 7d"
+MORE_PREFIX = "  {:<15} always run commands that begin with: {}"
+MORE_FOLDER = "  {:<15} always let this tool read and write files below: {}"
 FORM_HELP = "  A field at a time. A single - instead of a value: you do not want to answer."
 WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
 StyledLine = tuple[str, str]  # a style of Rich, and the text
@@ -146,13 +148,16 @@ def remembered(question: Question, answer: Answer) -> str:
     until = ""
     if answer.expires is not None:
         until = f", until {local_minute(answer.expires)}"
-    back = "" if answer.lasting is Lasting.RUN else " (toolcrib approvals takes it back)"
-    return f"Always: {what}, {WHERE[answer.lasting]}{until}{back}."
+    lasting = answer.lasting if answer.lasting in question.lastings else Lasting.RUN
+    back = "" if lasting is Lasting.RUN else " (toolcrib approvals takes it back)"
+    return f"Always: {what}, {WHERE[lasting]}{until}{back}."
 
 
 def prompt_line(question: Question, width: int) -> str:
     """The prompt: the possible answers, with "always" only where it would be remembered."""
-    always = "" if question.strict else "  [a]lways this (a project, a user 7d)"
+    longer = {Lasting.PROJECT: "a project", Lasting.USER: "a user 7d"}
+    named = ", ".join(words for lasting, words in longer.items() if lasting in question.lastings)
+    always = "" if question.strict else f"  [a]lways this ({named or 'a 8h'})"
     narrow = "" if question.strict else " [a]lways"
     if question.prefixes and not question.strict:
         always += f"  [p] always {_prefixes(question)}"
@@ -166,11 +171,16 @@ def prompt_line(question: Question, width: int) -> str:
 
 def answer_help(question: Question) -> str:
     """What each answer means, a line each."""
-    lines = [MORE] if question.strict else [MORE, MORE_ALWAYS]
-    if question.prefixes and not question.strict:
-        lines.append(MORE_PREFIX.format(_prefixes(question)))
-    if question.folders and not question.strict:
-        lines.append(MORE_FOLDER.format(_folders(question)))
+    if question.strict:
+        return MORE
+    lastings = question.lastings
+    lines = [MORE, MORE_ALWAYS, *(line for lasting, line in MORE_LASTING.items() if lasting in lastings)]
+    lines.append(MORE_TIME.format("a user 7d" if Lasting.USER in lastings else "a 8h"))
+    also = ", {} project" if Lasting.PROJECT in lastings else ""
+    if question.prefixes:
+        lines.append(MORE_PREFIX.format("p" + also.format("p"), _prefixes(question)))
+    if question.folders:
+        lines.append(MORE_FOLDER.format("f" + also.format("f"), _folders(question)))
     return "\n".join(lines)
 
 

@@ -69,12 +69,12 @@ def elicitation(question: Question) -> dict[str, Any]:
             "description": "A JSON object in place of the arguments above; empty to leave them.",
         },
     }
-    if "always" in offered:
+    if "always" in offered and len(question.lastings) > 1:
         properties["lasting"] = {
             "type": "string",
             "title": "How long always holds",
-            "enum": [lasting.value for lasting in LASTING],
-            "enumNames": list(LASTING.values()),
+            "enum": [lasting.value for lasting in question.lastings],
+            "enumNames": [LASTING[lasting] for lasting in question.lastings],
         }
     schema = {"type": "object", "properties": properties, "required": ["decision"]}
     return {"message": _message(question), "requestedSchema": schema}
@@ -110,7 +110,8 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
             return refused
         if not isinstance(arguments, dict):
             return refused
-    return Answer(verdict, "", by, scope, Lasting(lasting), None, arguments)
+    held = Lasting(lasting) if lasting in question.lastings else Lasting.RUN
+    return Answer(verdict, "", by, scope, held, None, arguments)
 
 
 def _input_request(question: Question) -> dict[str, Any]:

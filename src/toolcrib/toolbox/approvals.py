@@ -7,7 +7,7 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
@@ -231,13 +231,15 @@ class Approvals:
         offered = {Scope.PREFIX: question.prefixes, Scope.FOLDER: question.folders}
         if not offered.get(scope, True):
             scope = Scope.ARGUMENTS
+        lastings = self.lastings() if scope is Scope.TOOL else question.lastings
+        lasting = answer.lasting if answer.lasting in lastings else Lasting.RUN
         approval = Approval(
             os.urandom(4).hex(),
             question.tool,
             identity,
             scope,
-            answer.lasting,
-            {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[answer.lasting],
+            lasting,
+            {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[lasting],
             (mark or question.fingerprint) if scope is Scope.ARGUMENTS else "",
             question.prefixes if scope is Scope.PREFIX else (),
             answer.by,
@@ -247,11 +249,16 @@ class Approvals:
             question.patterns,
             question.folders if scope is Scope.FOLDER else (),
         )
-        lasts = answer.lasting is Lasting.USER or (answer.lasting is Lasting.PROJECT and self._project)
-        if lasts and self._storage is not None:
+        if lasting is not Lasting.RUN and self._storage is not None:
             self._store(self._storage, approval)
-        else:  # nowhere to keep it: for this run
-            self._runs.add_approved(run, tool, replace(approval, lasting=Lasting.RUN, where=run))
+        else:
+            self._runs.add_approved(run, tool, approval)
+
+    def lastings(self) -> tuple[Lasting, ...]:
+        """For how long an answer of "always" can be kept here: beyond the run only where there is a storage for it."""
+        if self._storage is None:
+            return (Lasting.RUN,)
+        return tuple(Lasting) if self._project else (Lasting.RUN, Lasting.USER)
 
     def covers(self, run: str, tool: Any, mark: str, identity: str) -> bool:
         """Whether an earlier answer covers a step with this fingerprint (`mark`) that a running tool asks about."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
-from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
+from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approvals import approval_mark
@@ -20,7 +20,6 @@ from toolcrib.toolbox.policy import Decision, Verb
 from toolcrib.toolbox.prepare import Preparation
 from toolcrib.toolbox.preview import Previews
 from toolcrib.toolbox.registry import Registry
-from toolcrib.toolbox.resources import only_own, resources_of
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.suspension import Suspension
@@ -136,9 +135,6 @@ class Questions:
                 return AskAgain(pending, model_messages.outdated(name))
         if answer.verdict is Verdict.ALWAYS and asked_about_it:
             entry, identity = ready.tool.entry, ready.tool.definition.identity
-            if answer.scope is not Scope.TOOL and only_own(resources_of(ready)):
-                # In another run the same name, such as bash-1, is another process.
-                answer = replace(answer, lasting=Lasting.RUN)
             self.decider.approvals.add(question, answer, entry, identity, approval_mark(ready))
         return ready._replace(approved=True, why=f"approved by {answer.by or 'a person'}")
 

@@ -173,6 +173,7 @@ class ContextHost:
             patterns=patterns,
             preview=details,
             strict=decision.strict,
+            lastings=decider.approvals.lastings(),
             title=definition.facts.title,
         )
         suspension = decider.runs.suspension(ctx.key.run)

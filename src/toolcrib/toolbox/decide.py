@@ -9,11 +9,12 @@ from toolcrib.call import CallKey, ToolCall
 from toolcrib.effect import Effect
 from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import OneExecution, Pending, Prepared, Ready, Refused, ResolvedTool, new_ready
-from toolcrib.question import Question
+from toolcrib.question import Lasting, Question
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approvals import Approvals, folders_of, prefixes_of, with_targets
 from toolcrib.toolbox.decode import Arguments
 from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
+from toolcrib.toolbox.resources import only_own, resources_of
 from toolcrib.toolbox.runs import Runs
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ class Decider:
             prefixes=() if strict else prefixes_of(accesses),
             folders=() if strict else folders_of(ready),
             strict=strict,
+            # In another run the same name, such as bash-1, is another process.
+            lastings=(Lasting.RUN,) if only_own(resources_of(ready)) else self.approvals.lastings(),
             title=ready.tool.definition.facts.title,
         )
         if self._masking is not None:

@@ -56,6 +56,8 @@ class ClientApprover:
         return call if call is not None and call.abilities.forms else None
 
     async def _answers(self, questions: Sequence[Question], call: ServedCall) -> list[Answer | None]:
+        if not self._lasting:
+            questions = [replace(question, lastings=(Lasting.RUN,)) for question in questions]
         requests: dict[str, types.InputRequest] = {}
         for number, question in enumerate(questions):
             as_page = bool(question.url) and call.abilities.urls
@@ -74,10 +76,7 @@ class ClientApprover:
             return None
         if question.url and call.abilities.urls and response.action == "accept":
             return Answer(Verdict.YES, by=BY, chosen=question.options[:1])  # that the address was opened
-        answer = answer_to(question, response.model_dump(mode="json", exclude_none=True), by=BY)
-        if answer is None or answer.lasting is Lasting.RUN or self._lasting:
-            return answer
-        return replace(answer, lasting=Lasting.RUN)
+        return answer_to(question, response.model_dump(mode="json", exclude_none=True), by=BY)
 
 
 def _page(question: Question) -> dict[str, Any]:

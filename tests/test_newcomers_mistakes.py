@@ -258,3 +258,8 @@ def test_a_limit_of_time_that_is_none_is_named(value: Any) -> None:
     with pytest.raises(TypeError, match="tool 'look': timeout must be"):
         tool(timeout=value, **READ)(look)
     assert Toolbox([], timeout=1, answer_timeout=None, grace=0)
+    box = Toolbox([tool(**READ)(look)])
+    with pytest.raises(TypeError, match="timeout must be more than 0 seconds"):
+        box.call_sync("look", timeout=value)
+    with pytest.raises(TypeError, match="timeout must be more than 0 seconds"):
+        box.run_sync(box.call_turn([], timeout=value))

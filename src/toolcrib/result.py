@@ -114,6 +114,7 @@ class ToolResult:
 
     def copy(self) -> ToolResult:
         """The same result as an object of its own."""
+        text = self._json  # read first: another thread may read the text just now
         made = ToolResult(
             tuple(self.parts),
             is_error=self.is_error,
@@ -125,7 +126,7 @@ class ToolResult:
             is_data=self.is_data,
             outside=self.outside,
         )
-        made._json = self._json
+        made._json = text
         return made
 
     def to_dict(self) -> dict[str, Any]:

@@ -362,6 +362,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         Gives exactly one result, which `record` is called with before it is reported; executing the same
         prepared call again gives the same result and runs nothing. Only cancellation of the caller is raised.
         """
+        check_seconds("", timeout=timeout)
         return await self._path.execute(prepared, answer, self._deps(deps), timeout, record)
 
     def call(
@@ -380,6 +381,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             call = ToolCall(call, arguments if arguments is not None else "")
         elif arguments is not None:
             raise TypeError("give a ToolCall, or a name and arguments, not both")
+        if timeout is not None:
+            check_seconds("", timeout=timeout)
         key = new_key((self.run, 0, next(self._count))) if key is None else key
         return self._path.call((call, key, tool_list), self.deps if deps is None else deps, timeout, record)
 
@@ -414,6 +417,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         """
         from toolcrib.toolbox.turn import TurnCalls
 
+        check_seconds("", timeout=timeout)
         first, given = CallKey(run, turn, 0), self._deps(deps)
         return await TurnCalls(
             self._path, calls, first, tool_list=tool_list, streams=streams or {}, early=early, deps=given,
@@ -429,6 +433,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         record: Record | None = None,
     ) -> ToolResult:
         """Execute a prepared call, asking the approver first if it is Pending."""
+        check_seconds("", timeout=timeout)
         return await self._path.finish(prepared, self._deps(deps), timeout, record, kept=True)
 
     async def preview(self, pending: Pending) -> Pending:

@@ -715,6 +715,7 @@ async def test_what_a_person_says_reaches_the_model_clean_and_of_a_size(said: st
 async def test_a_person_sees_where_a_path_leads(tmp_path: Path) -> None:
     """Also without a preview of the tool's own: the name may be of a link."""
     (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "x.txt").write_text("a")
     (tmp_path / "link").symlink_to("real")
     person = Person(verdict=Verdict.NO)
     box = Toolbox(builtin=default_tools(tmp_path), approver=person)
@@ -723,7 +724,7 @@ async def test_a_person_sees_where_a_path_leads(tmp_path: Path) -> None:
         ("edit_file", {"path": "link/x.txt", "old_string": "a", "new_string": "b"}),
     ):
         await box.call(name, arguments)
-        assert "real/x.txt" in person.asked[-1].preview
+        assert person.asked[-1].tool == name and "real/x.txt" in person.asked[-1].preview
     await box.call("write_file", {"path": "real/x.txt", "content": "new"})
     assert "leads to" not in person.asked[-1].preview
 
@@ -731,9 +732,9 @@ async def test_a_person_sees_where_a_path_leads(tmp_path: Path) -> None:
 @pytest.mark.promise("security.md", "The model can neither approve nor see what a person was shown.")
 @pytest.mark.parametrize("there", [True, False])
 async def test_a_rejected_call_tells_the_model_nothing(tmp_path: Path, there: bool) -> None:
-    """What a question showed of the world, the model does not learn from a no."""
+    """What a question showed of the world, the model does not learn from a no: of what it may not read unasked."""
     if there:
-        (tmp_path / "a.txt").write_text("a secret")
+        (tmp_path / ".env").write_text("a secret")
     for answer in (Answer(Verdict.NO), None):
 
         async def person(question: Question, answer: Answer | None = answer) -> Answer | None:
@@ -741,9 +742,10 @@ async def test_a_rejected_call_tells_the_model_nothing(tmp_path: Path, there: bo
 
         box = Toolbox(builtin=default_tools(tmp_path), approver=person)
         for name, arguments in (
-            ("write_file", {"path": "a.txt", "content": "new"}),
-            ("edit_file", {"path": "a.txt", "old_string": "a secret", "new_string": "b"}),
-            ("shell", {"command": "rm a.txt"}),
+            ("write_file", {"path": ".env", "content": "new"}),
+            ("edit_file", {"path": ".env", "old_string": "a secret", "new_string": "b"}),
+            ("edit_file", {"path": ".env", "old_string": "another", "new_string": "b"}),
+            ("shell", {"command": "rm .env"}),
         ):
             code = "rejected" if answer else "nobody_to_ask"
             assert (await box.call(name, arguments)).text == TOLD[code].format(name)

@@ -176,12 +176,11 @@ async def test_a_timeout_error_of_the_tool_is_a_failure_not_the_deadline() -> No
     assert (await box_of(impatient).call("impatient", {})).code == "failed"
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.001])
-async def test_a_tool_that_never_waits_needs_no_time(seconds: float) -> None:
+async def test_a_tool_that_never_waits_needs_no_time() -> None:
     async def quick() -> str:
         return "done"
 
-    assert (await box_of(quick).call("quick", {}, timeout=seconds)).text == "done"
+    assert (await box_of(quick).call("quick", {}, timeout=1e-9)).text == "done"
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,9 @@ NONSENSE = {
 
 @pytest.mark.parametrize("forged", NONSENSE.values(), ids=NONSENSE)
 async def test_what_a_command_writes_into_its_folder_there_harms_nothing_here(
-    forged: str, tmp_path: Path
+    forged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("toolcrib.command.remote.remote_command.WAIT_FOR_END", 2.0)
     whole, most = backend_elsewhere(tmp_path), [0]
 
     async def run(command: str, stdin: bytes) -> tuple[int, bytes, bytes]:

@@ -24,6 +24,7 @@ class FunctionHooks(TypedDict, Generic[P], total=False):
     """
 
     precheck: Callable[[P], str | None]
+    would_fail: Callable[[P, Callable[[Access], bool]], str | None]
     effect_for: Callable[[P], Effect]
     resources: Callable[[P], Iterable[str] | None]
     accesses: Callable[[P], Iterable[Access] | None]

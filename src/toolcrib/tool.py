@@ -83,6 +83,14 @@ class Tool(Generic[P, R]):
         before a person is asked."""
         return None
 
+    def would_fail(self, params: P, permits: Callable[[Access], bool], /) -> str | None:
+        """Why one call cannot succeed as the world is now, in words for the model; None where it may.
+
+        Called on a worker thread before a person is asked. It may read what `permits` says, which is what may be read
+        unasked; where it would have to read more, it must give None.
+        """
+        return None
+
     def effect_for(self, params: P, /) -> Effect:
         """The effect of one call. It may be lower than the declared one, never higher."""
         return self.facts.effect

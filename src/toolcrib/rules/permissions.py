@@ -6,16 +6,18 @@ A tool is handed functions only, through its `Context`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
+from toolcrib.effect import Effect
 from toolcrib.rules.comparable_paths import comparable_path
 from toolcrib.rules.policy import RulePolicy
 from toolcrib.toolbox.nested import BothPolicies
-from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest
+from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest, Verb
 
-__all__ = ["CallPermissions", "call_permissions", "covering", "permissions_of_both"]
+__all__ = ["CallPermissions", "call_permissions", "covering", "permissions_of_both", "read_unasked"]
 
 Permits = Callable[[Access], bool]
 
@@ -49,6 +51,18 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
     if isinstance(policy, BothPolicies):
         return permissions_of_both(*(call_permissions(one, request) for one in policy.both))
     return CallPermissions(decided)
+
+
+def read_unasked(policy: Policy, request: PolicyRequest) -> Permits:
+    """What the tool of a call may read before anybody was asked about the call."""
+
+    def permits(access: Access) -> bool:
+        action = f"read {access.target}"
+        asked = replace(request, effect=Effect.READ, prepared=None, action=action, reached=(access,))
+        allowed = access.reach is Reach.READ and policy.decide(asked).verb is Verb.ALLOW
+        return allowed and call_permissions(policy, asked).permits(access)
+
+    return permits
 
 
 def permissions_of_both(first: CallPermissions, second: CallPermissions) -> CallPermissions:

@@ -1,4 +1,7 @@
-"""Previews: what a tool shows of a call to the person who is asked, and whether that still holds after the answer."""
+"""Previews: what a tool shows of a call to the person who is asked, and whether that still holds after the answer.
+
+And, before anybody is asked, whether the call would fail anyway.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.prepared import Pending
 from toolcrib.question import Preview
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.policy import Policy, PolicyRequest
 from toolcrib.toolbox.threads import Workers
 
 __all__ = ["Previews"]
 
 PREVIEW_TIME = 10.0  # seconds that a person waits for what a tool shows
+LATE = object()
 
 
 class Previews:
@@ -36,6 +41,15 @@ class Previews:
         question = replace(pending.question, preview=self._mask("\n".join(shown)), digest=digest)
         return replace(pending, question=question)
 
+    async def failure_of(self, pending: Pending, policy: Policy, request: PolicyRequest) -> str:
+        """Why the call would fail, as far as the tool finds by reading what it may unasked; "" where it may succeed."""
+        if "would_fail" not in pending.tool.definition.hooks:
+            return ""
+        from toolcrib.rules.permissions import read_unasked
+
+        why = await self._asked_of(pending, "would_fail", read_unasked(policy, request))
+        return self._mask(why) if isinstance(why, str) else ""
+
     async def outdated(self, pending: Pending) -> bool:
         """Whether what the person saw rests on something that has changed since."""
         if not pending.question.digest:
@@ -44,21 +58,25 @@ class Previews:
         return preview is None or preview.digest != pending.question.digest
 
     async def _preview_of(self, pending: Pending) -> Preview | None:
-        hook: Callable[..., Any] | None = pending.tool.definition.hooks.get("preview")
+        shown = await self._asked_of(pending, "preview")
+        if shown is LATE:
+            return Preview("(what it would do could not be shown in time)")
+        return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
+
+    async def _asked_of(self, pending: Pending, name: str, *more: Any) -> Any:
+        """What a hook of the tool gives; None where there is none or it fails, LATE where it takes too long."""
+        hook: Callable[..., Any] | None = pending.tool.definition.hooks.get(name)
         if hook is None:
             return None
         import asyncio
 
-        args = pending.tool.instance, pending.params
+        args = pending.tool.instance, pending.params, *more
         job = self._workers.submit(hook, args, asyncio.get_running_loop())
         try:
-            if not await job.wait(PREVIEW_TIME):
-                return Preview("(what it would do could not be shown in time)")
-            shown = job.result()
-            return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
+            return job.result() if await job.wait(PREVIEW_TIME) else LATE
         except BaseException as problem:
             job.withdraw()
             if belongs_to_caller(problem):
                 raise
-            self._operator.problem(f"the preview of tool {pending.call.name} failed", traceback_text(problem))
+            self._operator.problem(f"{name} of tool {pending.call.name} failed", traceback_text(problem))
             return None

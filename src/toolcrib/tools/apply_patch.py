@@ -8,6 +8,7 @@ and later, whose calls patch one file each; `FreeformApplyPatch` is a custom too
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import cleandoc
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from toolcrib.tools.patch_text import FilePatch, patched, read_patch
 from toolcrib.tools.syntax_check import newly_broken
 from toolcrib.tools.text_match import Match, Source
 from toolcrib.tools.textfile import decode, describe, detect, encode
+from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -134,10 +136,13 @@ class ApplyPatch(
     def resources(self, params: ApplyPatchParams) -> list[str]:
         return [self.backend.resource(path) for path in dict.fromkeys(_paths(params))]
 
+    def would_fail(self, params: ApplyPatchParams, permits: Permits) -> str | None:
+        return failure_of(partial(self._plan_all, params), permits)
+
     def preview(self, params: ApplyPatchParams) -> Preview:
         """The diffs of all files, for the person who is asked."""
         try:
-            planned = [one for patch in read_patch(params.patch) for one in self._plan(patch, permit_all)]
+            planned = self._plan_all(params, permit_all)
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {problem.message}")
         texts = [
@@ -150,14 +155,7 @@ class ApplyPatch(
             raise ToolError(problem)
         with self.backend.locked():
             ctx.check_cancelled()
-            try:
-                planned = [
-                    one for patch in read_patch(params.patch) for one in self._plan(patch, ctx.permits)
-                ]
-            except ToolError as refused:
-                told = refused.message
-                raise ToolError(told if UNCHANGED in told else f"{told} {UNCHANGED}") from None
-            planned = [one for one in planned if one.mark != SAME]
+            planned = [one for one in self._plan_all(params, ctx.permits) if one.mark != SAME]
             if not planned:
                 return "The files already read like that; nothing was changed."
             self.backend.apply([one.change for one in planned], ctx.permits)
@@ -166,6 +164,13 @@ class ApplyPatch(
         )
         listed = [f"{one.mark} {one.shown}{one.said}" for one in planned if one.mark]
         return "\n".join(["Success. Updated the following files:", *listed])
+
+    def _plan_all(self, params: ApplyPatchParams, permits: Permits) -> list[_Planned]:
+        try:
+            return [one for patch in read_patch(params.patch) for one in self._plan(patch, permits)]
+        except ToolError as refused:
+            told = refused.message
+            raise ToolError(told if UNCHANGED in told else f"{told} {UNCHANGED}") from None
 
     def _plan(self, patch: FilePatch, permits: Permits) -> list[_Planned]:
         shown = self.backend.place(patch.path).shown

@@ -7,6 +7,7 @@ before the file is written.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -16,10 +17,11 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
-from toolcrib.tools.backends.protocol import Write, version_of
+from toolcrib.tools.backends.protocol import Permits, Write, version_of
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
+from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -88,6 +90,9 @@ class EditFile(
     def resources(self, params: EditFileParams) -> list[str]:
         return [self.backend.resource(params.path)]
 
+    def would_fail(self, params: EditFileParams, permits: Permits) -> str | None:
+        return failure_of(partial(self._plan, params), permits)
+
     def preview(self, params: EditFileParams) -> Preview:
         """The diff of the change, for the person who is asked."""
         data = b""
@@ -106,11 +111,9 @@ class EditFile(
         shown = self.backend.place(params.path).shown
         with self.backend.locked():
             ctx.check_cancelled()
-            data = self.backend.read(params.path, MAX_BYTES, ctx.permits)
-            edit = plan_edits(shown, data, [params.as_edit()])
+            data, edit = self._plan(params, ctx.permits)
             if not edit.changes:
                 return edit.said[0]
-            refuse_broken(self.refuse_broken_syntax, [edit])
             version = version_of(data)
             self.backend.apply([Write(params.path, edit.data, version)], ctx.permits)
             place = self.backend.leads_to(params.path) or shown
@@ -121,6 +124,13 @@ class EditFile(
                 self.backend.seen.note(ctx.key.run, place, version_of(edit.data))
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
         return " ".join(filter(None, (*edit.said, broken_words(edit))))
+
+    def _plan(self, params: EditFileParams, permits: Permits) -> tuple[bytes, PlannedFile]:
+        """The file as it is, and with the edit made."""
+        data = self.backend.read(params.path, MAX_BYTES, permits)
+        edit = plan_edits(self.backend.place(params.path).shown, data, [params.as_edit()])
+        refuse_broken(self.refuse_broken_syntax, [edit] if edit.changes else [])
+        return data, edit
 
 
 def refuse_broken(switch: bool, edits: list[PlannedFile]) -> None:

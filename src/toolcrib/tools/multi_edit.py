@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -17,6 +18,7 @@ from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES, broken_words, refuse_broken
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
+from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -92,6 +94,9 @@ class MultiEdit(
     def resources(self, params: MultiEditParams) -> list[str]:
         return [self.backend.resource(path) for path in _paths(params)]
 
+    def would_fail(self, params: MultiEditParams, permits: Permits) -> str | None:
+        return failure_of(partial(self._plan, params), permits)
+
     def preview(self, params: MultiEditParams) -> Preview:
         """The diffs of all files, for the person who is asked."""
         try:
@@ -112,7 +117,6 @@ class MultiEdit(
             ctx.check_cancelled()
             found = self._plan(params, ctx.permits)
             plans = [plan for _, plan in found.values()]
-            refuse_broken(self.refuse_broken_syntax, plans)
             changes = [
                 Write(path, plan.data, version) for path, (version, plan) in found.items() if plan.changes
             ]
@@ -132,6 +136,7 @@ class MultiEdit(
             except ToolError as refused:
                 raise ToolError(f"No edit was made. {refused.message}") from None
             found[path] = (version_of(data), plan)
+        refuse_broken(self.refuse_broken_syntax, [plan for _, plan in found.values()])
         return found
 
 

@@ -20,7 +20,7 @@ from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDT
 
 __all__ = [
     "Command", "Compound", "Glob", "Pipeline", "Plan", "Redirect", "Step", "Subshell", "Substitution", "Word",
-    "commands", "quoted",
+    "commands", "is_last_status", "last_status", "quoted",
 ]  # fmt: skip
 
 VERSION = 1
@@ -45,6 +45,9 @@ class Substitution:
     plan: Plan
     quoted: bool
     piped: bool = False
+
+
+LAST_STATUS = "?"  # `$(printenv ?)` stands for `$?`: the runner knows it without a program
 
 
 RedirectKind = Literal["null", "dup", "read", "write", "append", "text"]
@@ -166,6 +169,16 @@ class Plan:
         return show(self)
 
 
+def is_last_status(part: Substitution) -> bool:
+    """Whether a substitution stands for `$?`, the status of the command before."""
+    return part.plan == _LAST_STATUS
+
+
+def last_status(*, quoted: bool) -> Substitution:
+    """`$?`, inside double quotes or outside."""
+    return Substitution(_LAST_STATUS, quoted)
+
+
 def commands(plan: Plan) -> Iterator[Command]:
     """Every command of a plan in the order of the text, those of substitutions after the one they are in."""
     for step in plan.steps:
@@ -179,6 +192,8 @@ def commands(plan: Plan) -> Iterator[Command]:
                     for part in word.substitutions:
                         yield from commands(part.plan)
 
+
+_LAST_STATUS = Plan((Step(";", Pipeline((Command((Word(("printenv",)), Word((LAST_STATUS,)))),))),))
 
 # --- shown to a person ------------------------------------------------------------------------------------
 
@@ -232,7 +247,7 @@ def _show_part(part: WordPart) -> str:
         return part.sign
     if part.piped:
         return f"<({show(part.plan)})"
-    inner = f"$({show(part.plan)})"
+    inner = "$?" if is_last_status(part) else f"$({show(part.plan)})"
     return f'"{inner}"' if part.quoted else inner
 
 

@@ -101,10 +101,10 @@ def problem_of_variables(env: Mapping[str, str]) -> str | None:
 
 
 @lru_cache(64)
-def judged(asked: Asked, root: str | None, folder: str, inside: bool) -> CommandToRun:
+def judged(asked: Asked, root: str | None, folder: str, inside: bool, *, braces: bool = True) -> CommandToRun:
     """Judges a command in a folder below `root`, which is None where nobody knows its path.
 
-    `inside` says whether the folder belongs to the workspace itself.
+    `inside` says whether the folder belongs to the workspace itself. `braces` is that of `judge`.
     """
     workspace = None if root is None else str(Path(root, folder))
     spelled = as_variables(asked.command)
@@ -118,7 +118,7 @@ def judged(asked: Asked, root: str | None, folder: str, inside: bool) -> Command
         if judgement.verdict != "deny":
             judgement = Judgement("ask", reason, programs=judgement.programs)
         return CommandToRun(text, shown, secrets, of_variables, folder, judgement, inside)
-    judgement = judge(text, cwd_is_workspace=inside, workspace=workspace)
+    judgement = judge(text, cwd_is_workspace=inside, workspace=workspace, braces=braces)
     if PREFIX in text and judgement.verdict == "plain":
         judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
     return CommandToRun(text, text, secrets, of_variables, folder, judgement, inside)

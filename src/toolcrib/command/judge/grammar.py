@@ -45,6 +45,7 @@ class Token:
     end: int
     text: str = ""  # the operator, the digits, or the variable's name
     word: Word | None = None
+    more: tuple[Word, ...] = ()  # the other words of a brace expansion
     group: Subshell | Compound | None = None
 
 
@@ -167,7 +168,9 @@ class _Grammar:
                 redirects += self.redirect()
                 continue
             if token.kind == "word" and token.word is not None:
-                words.append(token.word)
+                if token.more and not words:
+                    raise NotProved("a brace expansion that names the program")
+                words += token.word, *token.more
             elif token.kind == "assign" and token.word is not None and not words:
                 env.append((token.text, token.word.literal or ""))
             else:
@@ -202,6 +205,8 @@ class _Grammar:
         target = self.peek()
         if target is None or target.kind != "word" or target.word is None:
             raise NotProved("a redirection without a target")
+        if target.more:
+            raise NotProved("a redirection to a brace expansion")
         self.at += 1
         return _redirects(op, number, target.word, explicit=fd is not None)
 

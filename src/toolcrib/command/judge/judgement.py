@@ -65,24 +65,35 @@ def judge(
     env: Mapping[str, str] | None = None,
     workspace: str | None = None,
     links: Links | None = None,
+    braces: bool = True,
 ) -> Judgement:
     """Judge a command line for bash. Never raises, whatever the text.
 
     `cwd_is_workspace`: False where it would run in another folder: then nothing of it is plain. `env`:
     variables that the caller of the tool wants set. `workspace`: the folder's absolute path, so that absolute
     paths into it count as inside. `links` looks up where operands lead; without it a name is only a name.
+    `braces`: False where another shell will run it, which may not expand `{a,b}`: then that is not plain.
     """
     try:
-        return _judge(command, cwd_is_workspace, env or {}, workspace, links)
+        return _judge(command, cwd_is_workspace, env or {}, workspace, links, braces)
     except RecursionError:
         return Judgement("ask", "nested too deep")
 
 
 def _judge(
-    command: str, cwd_is_workspace: bool, env: Mapping[str, str], workspace: str | None, links: Links | None
+    command: str,
+    cwd_is_workspace: bool,
+    env: Mapping[str, str],
+    workspace: str | None,
+    links: Links | None,
+    braces: bool,
 ) -> Judgement:
     try:
-        found = _of_plan(command, unwrapped(parse(command)), cwd_is_workspace, env, workspace, links)
+        plan = unwrapped(parse(command, braces=braces), braces=braces)
+        found = _of_plan(command, plan, cwd_is_workspace, env, workspace, links)
+        if found.verdict != "plain" and "{" in command:
+            # It is not run as this plan, but by a shell, which may be one that expands no braces.
+            unwrapped(parse(command, braces=False), braces=False)
     except NotProved as stopped:
         found = Judgement(stopped.verdict, stopped.reason)
     if found.verdict == "plain":  # every part was proved, so nothing of it is destructive

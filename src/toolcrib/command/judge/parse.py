@@ -11,12 +11,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
+from toolcrib.command.judge.braces import expanded
 from toolcrib.command.judge.grammar import MAX_COMMANDS, Token, read_plan
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
-from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, decode
+from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, bare_word, decode
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Compound, Plan, Step, Subshell, Word, commands
 
@@ -33,6 +35,7 @@ WORDS = BARE | {
     "command_substitution",
     "concatenation",
     "process_substitution",
+    "brace_expression",
 }
 OPERATORS = {"&&", "||", ";", "|", "|&", "(", ")", "!"}
 REDIRECTIONS = {"<", ">", ">>", "&>", "&>>", ">&", "<&", "<&-", ">&-", "<<<", "<<", "<<-"}
@@ -64,11 +67,14 @@ MAX_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
-def parse(text: str) -> Plan:
-    """The plan of a command line. Raises NotProved, with the reason, if any part has more than one reading."""
+def parse(text: str, *, braces: bool = True) -> Plan:
+    """The plan of a command line. Raises NotProved, with the reason, if any part has more than one reading.
+
+    Without `braces`, which not every shell expands, a brace expansion has none.
+    """
     screen(text)
     root = tree_of(text)
-    plan = _Reader(text.encode()).plan(root)
+    plan = _Reader(text.encode(), braces=braces).plan(root)
     if sum(1 for _ in commands(plan)) > MAX_COMMANDS:
         raise NotProved(f"more than {MAX_COMMANDS} commands")
     return plan
@@ -77,12 +83,13 @@ def parse(text: str) -> Plan:
 class _Reader:
     """Collects the tokens of one command line. `raw` is its text as bytes; nodes of the tree are offsets in it."""
 
-    __slots__ = ("brackets", "heredocs", "inside", "raw", "tokens", "variables")
+    __slots__ = ("braces", "brackets", "heredocs", "inside", "raw", "tokens", "variables")
 
-    def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0) -> None:
+    def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0, *, braces: bool) -> None:
         if inside > MAX_INSIDE:
             raise NotProved("nested too deep")
         self.raw = raw
+        self.braces = braces
         self.inside = inside  # of how many loops and substitutions
         self.variables = variables
         self.tokens: list[Token] = []
@@ -97,7 +104,7 @@ class _Reader:
 
     def _inner(self, node: Node) -> Plan:
         """The plan of what stands inside `$( … )`, `<( … )` or backticks, by the same rules."""
-        reader = _Reader(self.raw, self.variables, self.inside + 1)
+        reader = self._nested()
         if len(node.children) < 3 or (node.children[0].kind, node.children[-1].kind) not in (
             ("$(", ")"),
             ("`", "`"),
@@ -110,6 +117,10 @@ class _Reader:
         if reader.heredocs:
             raise NotProved("a here-document in a substitution")
         return read_plan(reader._with_newlines(opening.end, closing.start))
+
+    def _nested(self, variables: Variables = NONE) -> _Reader:
+        """A reader of what stands inside of a statement or a substitution."""
+        return _Reader(self.raw, {**self.variables, **variables}, self.inside + 1, braces=self.braces)
 
     def _walk(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -134,7 +145,11 @@ class _Reader:
         elif kind == "variable_assignment":
             self._assignment(node)
         elif kind in WORDS or kind in ("simple_expansion", "expansion"):
-            self._add("word", node, word=decode(node, self._inner, self.variables))
+            words = self._words(node)
+            if words:
+                self.tokens.append(Token("word", node.start, node.end, "", words[0], tuple(words[1:])))
+            else:
+                raise NotProved("a brace expansion to nothing")
         elif kind == "for_statement":
             self._loop(node, depth)
         elif kind in COMPOUNDS:
@@ -143,6 +158,13 @@ class _Reader:
             self._test(node, test)
         else:
             raise NotProved(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
+
+    def _words(self, node: Node) -> list[Word]:
+        """The word that a node stands for, or the words of a brace expansion."""
+        texts = expanded(node.text) if self.braces else None
+        if texts is None:
+            return [decode(node, self._inner, self.variables)]
+        return [bare_word(text) for text in texts]
 
     def _sign(self, node: Node) -> None:
         spelled = node.text
@@ -186,7 +208,7 @@ class _Reader:
         values: list[str | None] = []
         for child in node.all_of("value"):
             try:
-                values.append(decode(child, self._inner, self.variables).literal)
+                values += (word.literal for word in self._words(child))
             except NotProved as stopped:
                 raise NotProved(f"a loop over {stopped.reason}") from None
         rest = [child.kind for child in node.children if child not in (name, body)]
@@ -202,7 +224,7 @@ class _Reader:
         start, end = body.children[0].end, body.children[-1].start
         steps: list[Step] = []
         for value in values:
-            inner = _Reader(self.raw, {**self.variables, name.text: value or ""}, self.inside + 1)
+            inner = self._nested({name.text: value or ""})
             for child in body.children[1:-1]:
                 inner._node(child, depth + 1)
             if inner.heredocs:
@@ -239,7 +261,7 @@ class _Reader:
 
     def _part(self, begin: Node, inside: Sequence[Node], end: Node, depth: int) -> Plan:
         """The plan between two keywords: after the first stands a blank, before the second a `;` or newline."""
-        inner = _Reader(self.raw, self.variables, self.inside + 1)
+        inner = self._nested()
         for child in inside:
             inner._node(child, depth + 1)
         if inner.heredocs:
@@ -263,7 +285,7 @@ class _Reader:
     def _test(self, node: Node, test: re.Match[str]) -> None:
         """`[ … ]` is read as the command `test …`, because the tree does not show its words reliably."""
         text = f"test {test[1]}"
-        inner = _Reader(text.encode(), self.variables)
+        inner = _Reader(text.encode(), self.variables, braces=self.braces)
         inner._walk(tree_of(text), 0)
         shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
         name, *words = inner._with_newlines(0, len(inner.raw))
@@ -271,7 +293,7 @@ class _Reader:
             raise NotProved("an odd test")
         self.tokens.append(Token("word", node.start, node.start + 1, word=name.word))
         for token in words:
-            self.tokens.append(Token("word", token.start + shift, token.end + shift, word=token.word))
+            self.tokens.append(replace(token, start=token.start + shift, end=token.end + shift))
         self.brackets.append((node.end - 1, node.end))
 
     def _heredoc(self, node: Node, depth: int) -> None:

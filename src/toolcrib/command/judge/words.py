@@ -11,7 +11,17 @@ from collections.abc import Callable, Mapping
 
 from toolcrib.command.judge.syntax import Node
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, Glob, Pipeline, Plan, Step, Substitution, Word, WordPart
+from toolcrib.command.plan import (
+    Command,
+    Glob,
+    Pipeline,
+    Plan,
+    Step,
+    Substitution,
+    Word,
+    WordPart,
+    last_status,
+)
 from toolcrib.command.programs.checks import VARIABLES
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
@@ -65,6 +75,14 @@ def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
     return word
 
 
+def bare_word(text: str) -> Word:
+    """The word that a text without quotes stands for."""
+    word = Word(_joined(_bare(text)))
+    if word.is_glob:
+        _check_glob(word)
+    return word
+
+
 def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     kind = node.kind
     if kind in BARE:
@@ -95,8 +113,12 @@ def _known(node: Node, variables: Variables) -> str | None:
 
 
 def _printed(node: Node, *, quoted: bool) -> Substitution | None:
-    """`$PATH` and other variables that every command has, as `$(printenv PATH)`."""
-    match = PRINTED.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
+    """`$?`; `$PATH` and other variables that every command has, as `$(printenv PATH)`."""
+    if node.kind not in ("simple_expansion", "expansion"):
+        return None
+    if node.text in ("$?", "${?}"):
+        return last_status(quoted=quoted)
+    match = PRINTED.fullmatch(node.text)
     if match is None:
         return None
     words = (Word(("printenv",)), Word((match[1] or match[2],)))

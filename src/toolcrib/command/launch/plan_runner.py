@@ -18,7 +18,17 @@ from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand
 from toolcrib.command.launch.git_options import hardened
-from toolcrib.command.plan import Command, Compound, Pipeline, Plan, Redirect, Stage, Subshell, Word
+from toolcrib.command.plan import (
+    Command,
+    Compound,
+    Pipeline,
+    Plan,
+    Redirect,
+    Stage,
+    Subshell,
+    Word,
+    is_last_status,
+)
 from toolcrib.command.programs.listing import lists_names
 
 NOT_FOUND = 127
@@ -95,9 +105,12 @@ class _State:
     env: Mapping[str, str]
     harden_git: bool
     processes: list[PlanProcess]
+    status: int = 0  # of the last pipeline
 
     def copy(self) -> _State:
-        return _State(self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes)
+        return _State(
+            self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes, self.status
+        )
 
 
 @dataclass(slots=True)
@@ -155,7 +168,7 @@ async def _plan(plan: Plan, state: _State, streams: Streams) -> int:
     for step in plan.steps:
         if (step.join == "&&" and status) or (step.join == "||" and not status):
             continue
-        status = await _pipeline(step.pipeline, state, streams)
+        state.status = status = await _pipeline(step.pipeline, state, streams)
     return status
 
 
@@ -269,7 +282,10 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
             pipes.append(_Pipe(word.piped, state.copy(), streams, {"read": reading, "write": writing}))
             argv.append(f"/dev/fd/{reading}")
             continue
-        texts = [(await _printed(part.plan, state, streams)) for part in word.substitutions]
+        texts = [
+            str(state.status) if is_last_status(part) else await _printed(part.plan, state, streams)
+            for part in word.substitutions
+        ]
         fields = expand(word, texts, lambda path: state.host.names(path, folder=state.folder))
         if (word.is_glob or lists_names(word)) and not word.prefix.startswith("-"):
             found += fields

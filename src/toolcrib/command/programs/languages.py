@@ -223,7 +223,7 @@ def test(found: Arguments) -> None:
     words = [word for word, _ in found.operands]
     while words and words[0].literal == "!":
         words.pop(0)
-    texts = [word.literal for word in words]
+    texts = ["0" if is_number(word) else word.literal for word in words]
     if any(word.is_glob for word in words):
         raise NotProved("test: a pattern, which may become several words")
     if None in texts and not (

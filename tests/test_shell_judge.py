@@ -316,6 +316,19 @@ def test_a_file_of_file_names_may_name_any_file() -> None:
         ), text
 
 
+def test_what_changes_a_file_that_only_a_listing_names_may_change_any() -> None:
+    for text in ('rm "$(find src -name x)"', 'touch "$(ls src)"', 'mv "$(ls src)" b'):
+        reached = accesses_of(text, judge(text), ".", unasked=True)
+        assert any(
+            access.reach == "write" and access.target == "/" and access.subtree for access in reached
+        ), text
+
+
+def test_what_is_moved_away_counts_as_deleted() -> None:
+    for text in ("mv a b", "git mv a b", "git mv -f a b"):
+        assert Operand("a", "delete") in judge(text).operands, text
+
+
 def test_a_character_set_that_is_a_path_is_looked_at_like_one() -> None:
     assert judge("iconv -f latin1 -t UTF-8//TRANSLIT a.txt").verdict == "plain"
     assert "outside" in judge("iconv -f /etc/passwd a.txt").reason

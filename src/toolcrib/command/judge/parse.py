@@ -215,6 +215,8 @@ class _Reader:
         heads = ["for", "in", ";", "\n"]
         if name is None or body is None or body.kind != "do_group" or not LOOP_NAME.fullmatch(name.text):
             raise NotProved("a loop")
+        if name.text in self.variables:  # what it holds after the inner loop is what that left in it
+            raise NotProved("a loop inside a loop over the same variable")
         if None in values or not 0 < len(values) <= MAX_ROUNDS or len(rest) - len(values) > 3:
             raise NotProved("a loop over what is only known when it runs")
         if len(self.variables) >= MAX_LOOPS:

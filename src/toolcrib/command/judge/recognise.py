@@ -154,7 +154,7 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
             if kind == "cd" and word.literal is None:
                 raise NotProved(f"{name}: a folder that is only known when it runs")
             continue
-        if word.substitutions and not lists_names(word):
+        if word.substitutions and (kind in ("write", "delete") or not lists_names(word)):
             raise NotProved(f"{name}: a path that is only known when it runs")
         if word.substitutions:  # each name is looked at before it is handed on
             touched.append(TouchedPath(".", "read", "subtree", usage.contents, listed=not deep))

@@ -195,7 +195,7 @@ _CHANGING: dict[str, Synopsis] = {
                        "ref*", "write"),
     "git reset": Synopsis("-q --soft --mixed --hard --merge --keep --quiet", "ref*", "write"),
     "git rm": Synopsis("-r -f -q -n --cached --force --dry-run --quiet --ignore-unmatch", "delete*", "write", below="recursive"),
-    "git mv": Synopsis("-f -k -v -n", "read* write", "write"),
+    "git mv": Synopsis("-f -k -v -n", "delete* write", "write"),
     "git stash": Synopsis("-q -u -k -a --quiet --include-untracked --keep-index --all", "", "write"),
     "git stash push": Synopsis("-m= -q -u -k -a -S --message= --include-untracked --keep-index --all --staged",
                            "read*", "write"),

@@ -59,6 +59,7 @@ ATOMS = """ls cat echo grep sort head wc true false printf find|. sed|-n|1p awk|
     a\\ b "$(echo|hi)" $(echo|a|b) $(echo|$(echo|c)) "x$(pwd)y" $'a\\tb' $'\\x41' '' "" é 'é' a=b --x=y a,b {a,b} {} {a
     {1..3} {03..1} {a,b}.txt src/{a,b}.py x{a,,b}y {a,b}{1..2} {-n,-c} {a..c} {*,a}.txt {c..A} {1..9..2} {a,{b,c}} "{a,b}" {a,"b"}
     {$x,a} "$?" ${?} x$? "s:$?" [|$?|-eq|0|] test|$?|=|1 {~,a} {,} {a,}= a={a,b} {a,b}>x {1,2}>x
+    for|f|in|*.txt;|do|cat|"$f";|done for|f|in|src/*;|do|echo|"x$f";|done for|f|in|a*|none*;|do|ls|$f;|done
     for|f|in|a|b;|do|ls|$f;|done for|i|in|1|2 ;|do ;|done $f "$f" ${f} [|-f|a.txt|] [|a|=|b|] HEAD@{1} ~ ~/x x~ $x $HOME ${x} `pwd` \\$x \\` \\\\ \\' \\" \\; \\| \\& \\# # #|c a#b ! !x ? * [a] [a
     | || && ; & |& ;; ( ) { } \\n \\n\\n \\t <nl> \\<nl> && \\<nl> < > >> <<< 2>&1 1>&2 >&2 2>/dev/null >/dev/null
     &>/dev/null >&/dev/null </dev/null <|a.txt <|src/a.py <<<|x <<<|'a|b' 2>&- >&- <&- <&0 2>/dev/null|>&2 2> 1> 0<
@@ -375,6 +376,9 @@ SEEDS = [
     "echo a \\\n  b", "ls 2>&1 >/dev/null | cat", "echo $(echo a  b) \"$(echo c  d)\"", "cat <<< 'x y' | tr a-z A-Z",
     "false; echo $? \"$?\"; echo $?", "grep foo a.txt | sort; echo \"exit: $?\"", "if false; then ls; else echo $?; fi; echo $?",
     "(false; echo $?) | cat; echo $?", "! false; echo $?", "false || echo $?; echo $?", "while false; do ls; done; echo $?",
+    "for f in *.txt; do cat \"$f\"; done", "for f in src/*.py a.txt b*.txt; do echo \"== $f\"; test -f \"$f\" && wc -l $f; done | sort",
+    "for f in none*; do cat \"$f\"; echo $?; done", "for f in [ab].txt; do for g in src/*; do echo $f \"${g}\"; done; done 2>&1 | wc -l",
+    "for f in *.txt\ndo\nif [ -s \"$f\" ]; then head -n 1 \"$f\"; else echo empty; fi\ndone > /dev/null", "cat \"$(for f in src/*.py; do echo $f; done)\"",
     "echo $(false; echo $?) $?", "for i in {1..3}; do test -f $i; echo $?; done", "cat {a,b}.txt src/{a,b}*.py; echo {3..-1}",
 ]  # fmt: skip
 

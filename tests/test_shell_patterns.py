@@ -3,7 +3,7 @@ it was judged to be.
 
 By hand, for longer:
 
-    python -m tests.test_shell_patterns SEED COUNT
+    python -m tests.test_shell_patterns SEED COUNT [loop]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shlex
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ from toolcrib.command.judge.paths import objection
 from toolcrib.command.launch import PlanProcess, run_plan
 from toolcrib.command.launch.plan_runner import Streams
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Word
+from toolcrib.command.plan import Plan, Word
 from toolcrib.command.programs.options import listed_options, read_arguments
 from toolcrib.command.programs.table import SYNOPSES, find_synopsis
 
@@ -118,6 +118,33 @@ def command(source: random.Random) -> str:
     return " ".join(words)
 
 
+def loop(source: random.Random) -> str:
+    """A command in a loop over a pattern, with the loop's name alone, in a longer word, or in an option."""
+    pattern = shlex.quote(source.choice(PREFIXES)) + source.choice(["*", "?*", "*[x]*"])
+    words = command(source).split(" ")
+    for at in range(1, len(words)):
+        if source.random() < 0.6:
+            form = source.choice(
+                [
+                    '"$f"',
+                    '"$f"',
+                    "$f",
+                    "${f}",
+                    '"x$f"',
+                    '"$f.txt"',
+                    '"src/$f"',
+                    "--x=$f",
+                    "-n$f",
+                    "HEAD:$f",
+                    '"$f$f"',
+                ]
+            )
+            words[at] = form
+    body = " ".join(words)
+    tried = source.choice(["", "", 'test -f "$f" && '])
+    return f"for f in {pattern}; do {tried}{body} ; done"
+
+
 def wrong_of(argv: list[str], text: str) -> str | None:
     """How what a command became differs from what it was judged to be, or None."""
     name, row, at = find_synopsis(argv)
@@ -145,7 +172,9 @@ def wrong_of(argv: list[str], text: str) -> str | None:
     return None if again.verdict == "plain" else f"became {argv}: {again.reason}"
 
 
-def look(seed: int, count: int) -> tuple[Counter[str], list[str]]:
+def look(
+    seed: int, count: int, make: Callable[[random.Random], str] = command
+) -> tuple[Counter[str], list[str]]:
     source = random.Random(seed)
     seen: Counter[str] = Counter()
     wrong: list[str] = []
@@ -156,7 +185,7 @@ def look(seed: int, count: int) -> tuple[Counter[str], list[str]]:
                 work = Path(folder)
                 hostile_tree(source, work)
                 for _ in range(100):
-                    text = command(source)
+                    text = make(source)
                     found = judge(text)
                     seen[found.verdict] += 1
                     if found.verdict != "plain":
@@ -178,6 +207,13 @@ def test_no_hostile_name_makes_a_command_something_else() -> None:
     seen, wrong = look(1, 4_000)
     assert wrong == []
     assert seen["plain"] > 400, seen
+    assert seen["started"] > 200, seen
+
+
+def test_no_hostile_name_makes_a_command_in_a_loop_something_else() -> None:
+    seen, wrong = look(2, 4_000, loop)
+    assert wrong == []
+    assert seen["plain"] > 200, seen
     assert seen["started"] > 200, seen
 
 
@@ -232,6 +268,31 @@ async def test_what_a_pattern_became_is_judged_again_before_it_is_started(
         assert [argv for argv in await started(text, tmp_path) if name in argv] == []
 
 
+LOOPS = [
+    ('for f in *.txt; do cat "$f"; done', [["cat", "a b.txt"], ["cat", "c.txt"]]),
+    ("for f in *.txt; do cat $f; done", [["cat", "c.txt"]]),  # what a shell would split is no name
+    ('for f in *.txt; do echo "= $f" $f; done', [["echo", "= c.txt", "c.txt"]]),
+    ('for f in none*; do cat "$f"; done', [["cat", "none*"]]),
+    ("for f in none*; do cat $f; done", [["cat", "none*"]]),
+    ('for f in x*; do wc "$f"; done', []),  # it would be shown, and may hold secrets
+    ('for f in ?x*; do wc "$f"; done', []),
+    ('for f in *.txt q*; do for g in y*; do cmp "$f" "$g"; done; done', [["cmp", one, "y-"] for one in ("a b.txt", "c.txt", "q.md")]),
+]  # fmt: skip
+
+
+@pytest.mark.promise("shell-commands.md", "a name that would be split without quotes stops its command")
+@pytest.mark.parametrize(("text", "wanted"), LOOPS)
+async def test_a_loop_over_a_pattern_hands_each_name_on_as_one_word(
+    text: str, wanted: list[list[str]], tmp_path: Path
+) -> None:
+    for name in ("a b.txt", "c.txt", "x.pem", "-x-", "y-", "q.md"):
+        (tmp_path / name).touch()
+    plan = judge(text).plan
+    assert judge(text).verdict == "plain" and plan is not None
+    assert Plan.from_json(plan.to_json()) == plan and judge(str(plan)).verdict == "plain"
+    assert await started(text, tmp_path) == wanted
+
+
 if __name__ == "__main__":
-    counts, faults = look(int(sys.argv[1]), int(sys.argv[2]))
+    counts, faults = look(int(sys.argv[1]), int(sys.argv[2]), loop if sys.argv[3:] == ["loop"] else command)
     sys.stdout.write(f"{dict(counts)} wrong: {len(faults)}\n" + "\n".join(faults[:30]) + "\n")

@@ -153,7 +153,7 @@ SECRETS = [
     ("bash -c 'cat secrets/plan'", DENIED), ("echo \"$(cat secrets/plan)\"", DENIED), ("timeout 5 cat secrets/plan", DENIED),
     ("diff a.txt SECRETS/plan", DENIED), ("head -c 5 secrets/plan", DENIED),
     ("grep -r x .", ASKED), ("ls -R", ASKED), ("find . -name '*.c'", ASKED), ("rm -rf ./*", ASKED), ("ls ./*", ASKED),
-    ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", ASKED),
+    ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", DENIED),
     ("x=secrets; cat $x/plan", ASKED), ("mytool .", ASKED), ("for f in *; do cat $f/plan; done", ASKED),
     ("cat a.txt", RUNS), ("grep -r x sub", RUNS), ("cat sub/*.c", RUNS), ("echo secrets", RUNS), ("rm a.txt", RUNS),
 ]  # fmt: skip
@@ -220,7 +220,7 @@ async def test_a_rule_against_a_command_lets_others_be(ws: Workspace, command: s
 ALLOWED = {
     "git commit -m a": RUNS, "git add a.txt && git commit -m a": RUNS, "cd sub && git commit -m a | cat": RUNS, "git add sub/*.c": RUNS,
     "git commit -m \"$(cat a.txt)\"": RUNS, "git -c a=b commit -m a": ASKED, "git commit -m a > b": ASKED, "git commit -m a && rm a.txt": ASKED,
-    "git add ../x": ASKED, "GIT_DIR=x git commit -m a": ASKED, "git commit -m a; for f in *; do git commit; done": ASKED, "./git commit": ASKED,
+    "git add ../x": ASKED, "GIT_DIR=x git commit -m a": ASKED, "git commit -m a; for f in $x; do git commit; done": ASKED, "./git commit": ASKED,
     "sudo git commit -m a": ASKED,
 }  # fmt: skip
 
@@ -258,14 +258,14 @@ async def test_always_remembers_the_words_of_the_command(ws: Workspace) -> None:
     wanted = {
         "git commit -m b": RUNS, "cd sub && git commit -m c | cat": RUNS, "git commit -m 'a b' --allow-empty": RUNS,
         "git -c core.editor=x commit": ASKED, "git push": ASKED, "git commit -m a && rm a.txt": ASKED, "git commit > a.txt": ASKED,
-        "git commit -m a; for f in *; do :; done": ASKED, "LD_PRELOAD=x git commit": ASKED, "git commit -F /etc/hostname": ASKED,
+        "git commit -m a; for f in $x; do :; done": ASKED, "LD_PRELOAD=x git commit": ASKED, "git commit -F /etc/hostname": ASKED,
     }  # fmt: skip
     assert {command: (await prepared(box, command)).kind for command in wanted} == wanted
 
 
 @pytest.mark.parametrize(
     "command",
-    ["python3 -c 'print(1)'", "sudo ls", "for f in *; do :; done", "rm a.txt", "echo x > a.txt", "cat .env"],
+    ["python3 -c 'print(1)'", "sudo ls", "for f in $x; do :; done", "rm a.txt", "echo x > a.txt", "cat .env"],
 )
 async def test_always_is_not_offered_by_words_that_would_mean_too_much(ws: Workspace, command: str) -> None:
     asked = await prepared(boxed(ws), command)

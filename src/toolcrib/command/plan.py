@@ -4,7 +4,7 @@ Plan      steps joined by ; && ||           `a && b; c`
 Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !, perhaps timed
 Command   words, environment, redirections   `LC_ALL=C sort < names 2>/dev/null`
 Subshell     a plan in a process of its own     `(cd sub && make)`: its cd ends with it
-Compound  `if`, `while` and `until`, in a process of its own
+Compound  `if`, `while`, `until`, and `for` over a pattern, in a process of its own
 Word      text, pattern signs, and substitutions: `"$(ls | wc -l) files"`, `src/*.py`
 """
 
@@ -14,12 +14,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
 
 __all__ = [
-    "Command", "Compound", "Glob", "Pipeline", "Plan", "Redirect", "Step", "Subshell", "Substitution", "Word",
+    "Command", "Compound", "CompoundKind", "Glob", "LoopName", "Pipeline", "Plan",
+    "Redirect", "Step", "Subshell", "Substitution", "Word",
     "commands", "is_last_status", "last_status", "quoted",
 ]  # fmt: skip
 
@@ -33,6 +34,14 @@ class Glob:
     """One sign of a file name pattern: `*`, `?` or `[abc]`."""
 
     sign: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopName(Glob):
+    """`"$f"` in `for f in *.txt`: one of the names that the pattern matches. `sign` is the whole pattern."""
+
+    variable: str = ""
+    quoted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,25 @@ class Word:
         return any(isinstance(part, Glob) for part in self.parts)
 
     @property
+    def spelled(self) -> str:
+        """The known text with the signs of patterns, without what substitutions print."""
+        return "".join(
+            part if isinstance(part, str) else part.sign
+            for part in self.parts
+            if not isinstance(part, Substitution)
+        )
+
+    @property
+    def as_pattern(self) -> Word:
+        """The word with the pattern in place of each name of a loop."""
+        parts = (Glob(part.sign) if isinstance(part, LoopName) else part for part in self.parts)
+        return Word(tuple(parts)) if self.names_of_loops else self
+
+    @property
+    def names_of_loops(self) -> bool:
+        return any(isinstance(part, LoopName) for part in self.parts)
+
+    @property
     def substitutions(self) -> tuple[Substitution, ...]:
         return tuple(part for part in self.parts if isinstance(part, Substitution))
 
@@ -120,13 +148,21 @@ class Subshell:
         return (self.plan,)
 
 
+CompoundKind = Literal["if", "while", "until", "for"]
+
+
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """`if`: conditions, each with its plan, and perhaps that of `else`; `while`, `until`: a condition and a body."""
+    """`if`: conditions, each with its plan, and perhaps that of `else`; `while`, `until`: a condition and a body.
 
-    kind: Literal["if", "while", "until"]
+    `for`: a body, whose `variable` has each of the names in turn that the pattern `over` matches.
+    """
+
+    kind: CompoundKind
     plans: tuple[Plan, ...]
     redirects: tuple[Redirect, ...] = ()
+    variable: str = ""
+    over: Word | None = None
 
 
 Stage = Command | Subshell | Compound
@@ -227,6 +263,8 @@ def _show_stage(stage: Stage) -> str:
 
 def _show_compound(stage: Compound) -> str:
     texts = [f"{show(plan)};" for plan in stage.plans]
+    if stage.over is not None:
+        return f"for {stage.variable} in {show_word(stage.over)}; do {texts[0]} done"
     if stage.kind != "if":
         return f"{stage.kind} {texts[0]} do {texts[1]} done"
     pairs = [f"{texts[at]} then {texts[at + 1]}" for at in range(0, len(texts) - 1, 2)]
@@ -243,6 +281,8 @@ def show_word(word: Word) -> str:
 def _show_part(part: WordPart) -> str:
     if isinstance(part, str):
         return quoted(part)
+    if isinstance(part, LoopName):
+        return f'"${{{part.variable}}}"' if part.quoted else f"${{{part.variable}}}"
     if isinstance(part, Glob):
         return part.sign
     if part.piped:
@@ -304,7 +344,9 @@ def _stage_json(stage: Stage) -> dict[str, Any]:
     if isinstance(stage, Subshell):
         return {"group": _steps_json(stage.plan), "redirects": redirects}
     if isinstance(stage, Compound):
-        return {"compound": stage.kind, "plans": list(map(_steps_json, stage.plans)), "redirects": redirects}
+        named = {} if stage.over is None else {"variable": stage.variable, "over": _word_json(stage.over)}
+        plans = list(map(_steps_json, stage.plans))
+        return {"compound": stage.kind, "plans": plans, "redirects": redirects, **named}
     return {"argv": [_word_json(word) for word in stage.words], "env": list(map(list, stage.env)),
             "redirects": redirects}  # fmt: skip
 
@@ -313,6 +355,8 @@ def _word_json(word: Word) -> list[Any]:
     return [
         part
         if isinstance(part, str)
+        else {"name": part.variable, "of": part.sign, "quoted": part.quoted}
+        if isinstance(part, LoopName)
         else {"glob": part.sign}
         if isinstance(part, Glob)
         else {"pipe": _steps_json(part.plan)}
@@ -345,9 +389,12 @@ def _stage_of(data: Any) -> Stage:
         return Subshell(_plan_of(data["group"]), redirects)
     if "compound" in data:
         plans = tuple(map(_plan_of, data["plans"]))
-        kind: Literal["if", "while", "until"] = _one_of(data["compound"], ("if", "while", "until"))
-        if len(plans) < 2 or (kind != "if" and len(plans) != 2):
+        kind: CompoundKind = _one_of(data["compound"], get_args(CompoundKind))
+        wanted = {"for": 1, "if": max(len(plans), 2)}.get(kind, 2)
+        if len(plans) != wanted:
             raise ValueError(f"not a plan: {kind} of {len(plans)} parts")
+        if kind == "for":
+            return Compound(kind, plans, redirects, str(data["variable"]), _word_of(data["over"]))
         return Compound(kind, plans, redirects)
     env = tuple((str(name), str(value)) for name, value in data["env"])
     return Command(tuple(map(_word_of, data["argv"])), env, redirects)
@@ -362,6 +409,8 @@ def _word_of(data: Any) -> Word:
         tuple(
             part
             if isinstance(part, str)
+            else LoopName(str(part["of"]), str(part["name"]), bool(part["quoted"]))
+            if "name" in part
             else Glob(str(part["glob"]))
             if "glob" in part
             else Substitution(_plan_of(part["pipe"]), quoted=True, piped=True)

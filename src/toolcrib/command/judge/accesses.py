@@ -20,7 +20,7 @@ from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
-from toolcrib.command.plan import Command, Glob, Word, commands, quoted, show_word
+from toolcrib.command.plan import Command, Word, commands, quoted, show_word
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS
 
@@ -75,7 +75,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
                 found += _of_unrecognised(command_of.words, folder)
             elif part.reason:  # known, but not every word of it
                 found += _possible_paths(
-                    [_spelled(word) for word in command_of.words[1:]], folder, inside=False
+                    [word.spelled for word in command_of.words[1:]], folder, inside=False
                 )
         for operand in part.operands:
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
@@ -189,7 +189,7 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
 def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     """Accesses of an unrecognised command: every argument that could be a path counts as read and written."""
     name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
-    spelled = [_spelled(word) for word in given if not word.substitutions]
+    spelled = [word.spelled for word in given if not word.substitutions]
     yield from _possible_paths(spelled, folder)
     script = _carries_commands(name) and any(EXPANDED.search(text) for text in spelled)
     adds_words = name in WRAPPERS and WRAPPERS[name].adds_words
@@ -197,13 +197,6 @@ def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     listed = any(map(FILE_LIST.fullmatch, spelled)) or (name == "tar" and "-T" in spelled)
     if script or from_input or listed or len(spelled) < len(given):
         yield from _any_path()
-
-
-def _spelled(word: Word) -> str:
-    """The text of a word, with the signs of a file name pattern."""
-    return "".join(
-        part.sign if isinstance(part, Glob) else part for part in word.parts if isinstance(part, str | Glob)
-    )
 
 
 def _any_path() -> Iterator[Access]:

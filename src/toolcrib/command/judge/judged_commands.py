@@ -89,7 +89,9 @@ class PlanJudge:
             self.parts.append(JudgedCommand("", (), reasons[0] if reasons else "", effect, operands, True))
 
     def command(self, command: Command, folders: Folders, previous: Command | None) -> JudgedCommand:
-        argv = tuple(word.literal if word.literal is not None else show_word(word) for word in command.words)
+        argv = tuple(
+            word.literal if word.literal is not None else show_word(word.as_pattern) for word in command.words
+        )
         effect, reasons, touched = self._redirects(command.redirects, folders)
         if len(folders) > MAX_FOLDERS:
             return JudgedCommand(argv[0], argv, "changes its folder too often")

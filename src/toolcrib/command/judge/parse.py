@@ -20,7 +20,7 @@ from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
 from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, bare_word, decode
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Compound, Plan, Step, Subshell, Word, commands
+from toolcrib.command.plan import Compound, CompoundKind, Glob, Pipeline, Plan, Step, Subshell, Word, commands
 
 MAX_DEPTH = 40  # levels of a tree; deeper is not reviewed by anybody
 
@@ -58,7 +58,7 @@ COMPOUNDS = {
     "while_statement": re.compile(r"(?:while|until) do done"),
     "compound_statement": re.compile(r"\{ \}"),
 }
-COMPOUND_KINDS: dict[str, Literal["if", "while", "until"]] = {"if": "if", "while": "while", "until": "until"}
+COMPOUND_KINDS: dict[str, CompoundKind] = {"if": "if", "while": "while", "until": "until"}
 CLAUSES = {"elif_clause", "else_clause", "do_group"}
 KEYWORDS = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}"}
 MAX_ROUNDS = 20
@@ -202,13 +202,14 @@ class _Reader:
         self._add("assign", node, named[1], word)
 
     def _loop(self, node: Node, depth: int) -> None:
-        """A loop over known words becomes a subshell with its body repeated, once for each word."""
+        """A loop over known words becomes a subshell with its body repeated, once for each word or pattern."""
         name = node.field("variable")
         body = node.field("body")
-        values: list[str | None] = []
-        for child in node.all_of("value"):
+        values: list[Word] = []
+        written = node.all_of("value")
+        for child in written:
             try:
-                values += (word.literal for word in self._words(child))
+                values += self._words(child)
             except NotProved as stopped:
                 raise NotProved(f"a loop over {stopped.reason}") from None
         rest = [child.kind for child in node.children if child not in (name, body)]
@@ -217,7 +218,8 @@ class _Reader:
             raise NotProved("a loop")
         if name.text in self.variables:  # what it holds after the inner loop is what that left in it
             raise NotProved("a loop inside a loop over the same variable")
-        if None in values or not 0 < len(values) <= MAX_ROUNDS or len(rest) - len(values) > 3:
+        known = all(value.literal is not None or _is_pattern(value) for value in values)
+        if not known or not 0 < len(values) <= MAX_ROUNDS or len(rest) - len(written) > 3:
             raise NotProved("a loop over what is only known when it runs")
         if len(self.variables) >= MAX_LOOPS:
             raise NotProved("nested too deep")
@@ -226,12 +228,16 @@ class _Reader:
         start, end = body.children[0].end, body.children[-1].start
         steps: list[Step] = []
         for value in values:
-            inner = self._nested({name.text: value or ""})
+            inner = self._nested({name.text: Glob(value.spelled) if value.is_glob else value.spelled})
             for child in body.children[1:-1]:
                 inner._node(child, depth + 1)
             if inner.heredocs:
                 raise NotProved("a loop with a here-document or a comment in it")
-            steps += read_plan(inner._with_newlines(start, end)).steps
+            round_ = read_plan(inner._with_newlines(start, end))
+            if value.is_glob:
+                over = Compound("for", (round_,), (), name.text, value)
+                round_ = Plan((Step(";", Pipeline((over,))),))
+            steps += round_.steps
         plan = Plan(tuple(steps))
         if sum(1 for _ in commands(plan)) > MAX_COMMANDS or any(
             command.words[0].literal == "cd" for command in commands(plan)
@@ -277,12 +283,13 @@ class _Reader:
         return read_plan(tokens)
 
     def _tiled(self, node: Node) -> bool:
-        """Whether only blanks stand between the children of a node."""
-        parts = node.children
-        return all(
-            not self.raw[before.end : after.start].strip(b" \t\n")
-            for before, after in itertools.pairwise(parts)
-        )
+        """Whether only blanks stand between the children of a node, and at least one between words."""
+        for before, after in itertools.pairwise(node.children):
+            gap = self.raw[before.end : after.start]
+            touch = not gap and not {before.text, after.text} & {";", "\n"}
+            if gap.strip(b" \t\n") or touch:
+                return False
+        return True
 
     def _test(self, node: Node, test: re.Match[str]) -> None:
         """`[ … ]` is read as the command `test …`, because the tree does not show its words reliably."""
@@ -393,3 +400,8 @@ class _Reader:
         digits = before.kind == "word" and self.raw[before.start : before.end].isdigit()
         if digits and after.kind == "redirect" and self.raw[before.start - 1 : before.start] != b"&":
             raise NotProved("a number that touches a redirection")
+
+
+def _is_pattern(word: Word) -> bool:
+    """Whether a word is a pattern that a loop may go over."""
+    return word.is_glob and not word.names_of_loops and not word.substitutions

@@ -144,8 +144,8 @@ def _placed(
 def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]:
     touched: list[TouchedPath] = []
     for option, word in found.values:
-        if option in CHOOSES_FILES and usage.below and paths.chooses_secrets(_pattern(word)):
-            raise NotProved(f"{name}: searches files that may hold secrets ({_pattern(word)})")
+        if option in CHOOSES_FILES and usage.below and paths.chooses_secrets(word.spelled):
+            raise NotProved(f"{name}: searches files that may hold secrets ({word.spelled})")
     recursive = usage.below == "recursive" and bool(found.options & RECURSIVE)
     deep = usage.below == "always" or recursive
     follows = deep and bool(found.options & set(usage.follows.split()))
@@ -159,10 +159,10 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         if word.substitutions:  # each name is looked at before it is handed on
             touched.append(TouchedPath(".", "read", "subtree", usage.contents, listed=not deep))
             continue
-        if word.is_glob and usage.effect == "read" and usage.contents and not NAMED.search(_pattern(word)):
+        if word.is_glob and usage.effect == "read" and usage.contents and not NAMED.search(word.spelled):
             raise NotProved("a pattern that can match any name")
         reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
-        path = word.literal if word.literal is not None else _pattern(word)
+        path = word.literal if word.literal is not None else word.spelled
         if kind == "ref":
             path = _in_revision(path)
         last = path.rpartition("/")[2]
@@ -187,10 +187,6 @@ def _before_files(usage: Synopsis, found: Arguments) -> int:
     kinds = usage.operands.split()
     taken = bool(usage.instead and found.options & set(usage.instead.split()))
     return len(kinds) - 1 - taken if kinds and kinds[-1].endswith("*") else -1
-
-
-def _pattern(word: Word) -> str:
-    return "".join(part if isinstance(part, str) else getattr(part, "sign", "") for part in word.parts)
 
 
 def _in_revision(text: str) -> str:
@@ -247,7 +243,7 @@ def _xargs(
     if previous is None or not _prints_names_only(previous) or any(r.fd == 0 for r in command.redirects):
         raise NotProved("xargs: its input is not a list of files from find -print0")
     known = _direct(words[at:], "xargs")
-    _names_no_secrets([_pattern(word) for word in previous.words], known, "xargs")
+    _names_no_secrets([word.spelled for word in previous.words], known, "xargs")
     if known.open_end != "read":
         raise NotProved(f"xargs: {known.name} with arguments that are only known when it runs")
     known.operands += _shown_among(_find(previous.words[1:]).operands, previous.words, known)
@@ -273,13 +269,13 @@ def _find(words: Sequence[Word]) -> Recognised:
             raise NotProved("find: a folder that is only known when it runs")
         if root.is_glob and (not root.prefix or root.prefix[0] in "(!),"):
             raise NotProved("find: a pattern that could become a part of its expression")
-        touched.append(TouchedPath(_pattern(root), "read", "subtree", False))
+        touched.append(TouchedPath(root.spelled, "read", "subtree", False))
     if not touched:
         touched.append(TouchedPath(".", "read", "subtree", False))
     while waiting:
         text = waiting.pop(0).literal
         if text in FIND_RUNS:
-            known = _find_runs(text, waiting, [_pattern(word) for word in words])
+            known = _find_runs(text, waiting, [word.spelled for word in words])
             followed += _shown_among(touched, words, known)
             touched += [one for one in known.operands if one.path != "{}"]
         elif text == "-delete":
@@ -297,7 +293,7 @@ def _find(words: Sequence[Word]) -> Recognised:
                     f"find: a pattern as the value of {text} (quote it: the shell may make several words of it)"
                 )
             if text in FIND_PATHS:
-                touched.append(TouchedPath(_pattern(value), "read", "file", False))
+                touched.append(TouchedPath(value.spelled, "read", "file", False))
     if deletes:  # said as what it is, so that rules about paths hold for it
         gone = [one._replace(access="delete", contents=False) for one in touched if one.reach == "subtree"]
         return Recognised("find -delete", Synopsis(effect="write"), [*touched, *followed, *gone])
@@ -314,7 +310,7 @@ def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recogn
     waiting.pop(0)
     if any(word.substitutions for word in inner):
         raise NotProved(f"find: {option} with arguments that are only known when it runs")
-    if any("{}" in _pattern(word) and word.literal != "{}" for word in inner):
+    if any("{}" in word.spelled and word.literal != "{}" for word in inner):
         raise NotProved(f"find: {option} with names inside an argument")
     if option != "-exec" or inner[0].literal == "{}":
         raise NotProved(f"find: {option} runs a program")

@@ -14,6 +14,7 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import (
     Command,
     Glob,
+    LoopName,
     Pipeline,
     Plan,
     Step,
@@ -25,7 +26,7 @@ from toolcrib.command.plan import (
 from toolcrib.command.programs.checks import VARIABLES
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
-Variables = Mapping[str, str]
+Variables = Mapping[str, str | Glob]  # values, or the pattern that a loop goes over
 NONE: Variables = {}
 VARIABLE = re.compile(r"\$(?:([a-z][a-z0-9_]*)|\{([a-z][a-z0-9_]*)\})")
 PRINTED = re.compile(rf"\$(?:({'|'.join(VARIABLES)})|\{{({'|'.join(VARIABLES)})\}})")
@@ -99,17 +100,22 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
         return [_substitution(node, inner, quoted=False)]
     if kind == "concatenation":
         return _concatenation(node, inner, variables)
-    if (value := _known(node, variables)) is not None and UNSPLIT.fullmatch(value):
+    value = _known(node, variables, quoted=False)
+    if isinstance(value, Glob) or (value is not None and UNSPLIT.fullmatch(value)):
         return [value]
     if (printed := _printed(node, quoted=False)) is not None:
         return [printed]
     raise NotProved(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
 
 
-def _known(node: Node, variables: Variables) -> str | None:
-    """The value of `$name` or `${name}`, if it is known."""
+def _known(node: Node, variables: Variables, *, quoted: bool) -> str | LoopName | None:
+    """The value of `$name` or `${name}`, if it is known, or the name that a loop has come to."""
     match = VARIABLE.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
-    return variables.get(match[1] or match[2]) if match is not None else None
+    if match is None:
+        return None
+    name = match[1] or match[2]
+    value = variables.get(name)
+    return LoopName(value.sign, name, quoted) if isinstance(value, Glob) else value
 
 
 def _printed(node: Node, *, quoted: bool) -> Substitution | None:
@@ -169,7 +175,9 @@ def _double(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     for child in node.named_children:
         if child.kind == "string_content":
             continue
-        value: WordPart | None = _known(child, variables) or _printed(child, quoted=True)
+        value: WordPart | None = _known(child, variables, quoted=True)
+        if value is None:
+            value = _printed(child, quoted=True)
         if value is None and child.kind != "command_substitution":
             raise NotProved(UNEXPANDED.get(child.kind, child.kind.replace("_", " ")) + " in double quotes")
         start = child.start - node.start
@@ -259,6 +267,9 @@ def _append_text(joined: list[WordPart], text: str) -> None:
 
 def _check_glob(word: Word) -> None:
     """Raises NotProved for a pattern that does not say how its matches begin: one could be an option or `..`."""
+    if word.names_of_loops:
+        _check_names(word)
+        return
     for part in word.parts:
         if isinstance(part, Substitution):
             raise NotProved("a pattern with a substitution in it")
@@ -268,6 +279,14 @@ def _check_glob(word: Word) -> None:
         raise NotProved("a pattern that can match names beginning with - or a dot")
     if any(isinstance(part, str) and set(part) & set("\\[]*?") for part in word.parts):
         raise NotProved("a pattern with quoted pattern signs")
+
+
+def _check_names(word: Word) -> None:
+    """Raises NotProved for names of a loop beside another pattern or a substitution, or behind a dot."""
+    if not all(isinstance(part, str | LoopName) for part in word.parts):
+        raise NotProved("a name of a loop beside a pattern or a substitution")
+    if word.prefix.endswith("."):
+        raise NotProved("a name of a loop behind a dot")
 
 
 def _bare_brace(node: Node) -> bool:

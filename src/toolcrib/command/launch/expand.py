@@ -6,11 +6,12 @@ Matches are sorted by their characters, and a pattern that matches nothing stays
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from toolcrib.command.plan import Glob, Substitution, Word
+from toolcrib.command.plan import Glob, LoopName, Substitution, Word
 
 MAX_NAMES = 20_000  # to which one pattern expands
+SPLIT = re.compile(r"[ \t\n*?\[\\]")  # what a shell splits, or takes for a pattern, outside of quotes
 BLANKS = re.compile(r"[ \t\n]+")
 
 
@@ -24,6 +25,22 @@ def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]
     if word.is_glob:
         return _matches(word, names)
     return _fields(word, printed)
+
+
+def named_word(word: Word, names: Mapping[str, str]) -> Word:
+    """The word with the names to which loops have come; ValueError for one that a shell would split or expand again."""
+    if not word.names_of_loops:
+        return word
+    text = ""
+    for part in word.parts:
+        if not isinstance(part, LoopName):
+            text += part if isinstance(part, str) else ""
+            continue
+        name = names[part.variable]
+        if not part.quoted and name != part.sign and SPLIT.search(name):
+            raise ValueError(f'{name!r} would become other words: write "${part.variable}", with quotes')
+        text += name
+    return Word((text,) if text else ())
 
 
 def _fields(word: Word, printed: Sequence[str]) -> list[str]:
@@ -54,7 +71,7 @@ def _matches(word: Word, names: Callable[[str], list[str]]) -> list[str]:
     for index, (pattern, literal) in enumerate(segments):
         last = index + 1 == len(segments)
         found = [path for base in found for path in _below(base, pattern, literal, last, names)][:MAX_NAMES]
-    return sorted(found) or [_written(word)]
+    return sorted(found) or [word.spelled]
 
 
 def _segments(word: Word) -> list[tuple[re.Pattern[str] | None, str]]:
@@ -108,9 +125,3 @@ def _is_folder(path: str, names: Callable[[str], list[str]]) -> bool:
     except OSError:
         return False
     return True
-
-
-def _written(word: Word) -> str:
-    return "".join(
-        part if isinstance(part, str) else part.sign if isinstance(part, Glob) else "" for part in word.parts
-    )

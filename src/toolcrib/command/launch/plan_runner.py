@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_links
 from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
-from toolcrib.command.launch.expand import expand
+from toolcrib.command.launch.expand import expand, named_word
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.plan import (
     Command,
@@ -106,11 +106,15 @@ class _State:
     harden_git: bool
     processes: list[PlanProcess]
     status: int = 0  # of the last pipeline
+    names: Mapping[str, str] = field(
+        default_factory=dict
+    )  # to which loops over patterns have come, by variable
 
     def copy(self) -> _State:
         return _State(
-            self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes, self.status
-        )
+            self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes, self.status,
+            self.names,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -259,12 +263,19 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
     import asyncio
 
     plans = stage.plans
+    status = 0
+    if stage.over is not None:
+        outer = state.names
+        for name in expand(stage.over, (), lambda path: state.host.names(path, folder=state.folder)):
+            state.names = {**outer, stage.variable: name}
+            status = await _plan(plans[0], state, streams)
+            await asyncio.sleep(0)
+        return status
     if stage.kind == "if":
         for at in range(0, len(plans) - 1, 2):
             if not await _plan(plans[at], state, streams):
                 return await _plan(plans[at + 1], state, streams)
         return await _plan(plans[-1], state, streams) if len(plans) % 2 else 0
-    status = 0
     while (await _plan(plans[0], state, streams) == 0) == (stage.kind == "while"):
         status = await _plan(plans[1], state, streams)
         await asyncio.sleep(
@@ -286,7 +297,11 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
             str(state.status) if is_last_status(part) else await _printed(part.plan, state, streams)
             for part in word.substitutions
         ]
-        fields = expand(word, texts, lambda path: state.host.names(path, folder=state.folder))
+        try:
+            written = named_word(word, state.names)
+        except ValueError as problem:
+            raise _Refused(f"{argv[0]}: not run, for {problem}") from None
+        fields = expand(written, texts, lambda path: state.host.names(path, folder=state.folder))
         if (word.is_glob or lists_names(word)) and not word.prefix.startswith("-"):
             found += fields
         argv += fields

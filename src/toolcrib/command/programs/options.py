@@ -244,7 +244,7 @@ def _place(name: str, usage: Synopsis, rest: list[tuple[Word, bool]], found: Arg
         meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
     repeats = range(star, star + many) if star is not None else range(0)
     for at, ((word, safe), kind) in enumerate(zip(rest, meanings, strict=True)):
-        if word.is_glob and at not in repeats:
+        if word.is_glob and at not in repeats and not (kind == "read" and word.names_of_loops):
             raise NotProved(f"{name}: a pattern where one word belongs (it may become several)")
         listed = kind in ("read", "ref") and star is not None and lists_names(word)
         if word.splits and not listed and not (safe and kind == "data" and star is not None):

@@ -390,3 +390,30 @@ def test_facts_and_settings_without_credentials_are_read_unasked(command: str) -
 )
 def test_other_files_of_the_system_and_other_settings_ask(command: str) -> None:
     assert judge(command).verdict == "ask"
+
+
+@pytest.mark.promise("shell-commands.md", "so that no name becomes several words")
+@pytest.mark.parametrize(
+    ("written", "run"),
+    [
+        ("find . -name '*.txt' | xargs wc", "find . -name '*.txt' -print0 | xargs -0 wc"),
+        ("find src a -print 2>/dev/null | xargs -r cat", "find src a -print0 2>/dev/null | xargs -0 -r cat"),
+        (
+            "find . -name a.c -o -name b.c | xargs cat | sort",
+            "find . '(' -name a.c -o -name b.c ')' -print0 | xargs -0 cat | sort",
+        ),
+        ("(find . -type f | xargs wc)", "(find . -type f -print0 | xargs -0 wc)"),
+    ],
+)
+def test_names_between_find_and_xargs_are_kept_whole(written: str, run: str) -> None:
+    found = judge(written)
+    assert found.verdict == "plain" and found.plan == judge(run).plan
+
+
+def test_what_a_shell_will_run_is_judged_as_it_is_written() -> None:
+    """A person's yes and a rule let a shell run the text, which has other words than the plan."""
+    for command in ("find . | xargs rm", "for f in *.c; do rm $f; done", "rm {a,b}"):
+        assert judge(command).verdict == "ask"
+        assert not judge(command).proved
+    assert judge("cat {a,b}.txt", run_by_us=False).verdict == "ask"
+    assert judge("cat {a,b}.txt").verdict == "plain"

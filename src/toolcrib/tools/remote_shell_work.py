@@ -112,7 +112,7 @@ class RemoteShellWork:
         asked = Asked(params.command, tuple(params.env.items()), self.kind, params.terminal)
         top = self.place.folder_of_commands(".")
         root = posixpath.normpath(top) if top.startswith("/") else None
-        command = judged(asked, root, self.place.resource(params.workdir), False, braces=False)
+        command = judged(asked, root, self.place.resource(params.workdir), False, run_by_us=False)
         judgement = command.judgement
         if judgement.plan is None or judgement.verdict == "deny" or not READ_BY_BASH.search(command.text):
             return command

@@ -101,10 +101,12 @@ def problem_of_variables(env: Mapping[str, str]) -> str | None:
 
 
 @lru_cache(64)
-def judged(asked: Asked, root: str | None, folder: str, inside: bool, *, braces: bool = True) -> CommandToRun:
+def judged(
+    asked: Asked, root: str | None, folder: str, inside: bool, *, run_by_us: bool = True
+) -> CommandToRun:
     """Judges a command in a folder below `root`, which is None where nobody knows its path.
 
-    `inside` says whether the folder belongs to the workspace itself. `braces` is that of `judge`.
+    `inside` says whether the folder belongs to the workspace itself. `run_by_us` is that of `judge`.
     """
     workspace = None if root is None else str(Path(root, folder))
     spelled = as_variables(asked.command)
@@ -118,7 +120,7 @@ def judged(asked: Asked, root: str | None, folder: str, inside: bool, *, braces:
         if judgement.verdict != "deny":
             judgement = Judgement("ask", reason, programs=judgement.programs)
         return CommandToRun(text, shown, secrets, of_variables, folder, judgement, inside)
-    judgement = judge(text, cwd_is_workspace=inside, workspace=workspace, braces=braces)
+    judgement = judge(text, cwd_is_workspace=inside, workspace=workspace, run_by_us=run_by_us)
     if PREFIX in text and judgement.verdict == "plain":
         judgement = Judgement("ask", "it uses a secret", programs=judgement.programs)
     return CommandToRun(text, text, secrets, of_variables, folder, judgement, inside)

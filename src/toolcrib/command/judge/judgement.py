@@ -65,17 +65,17 @@ def judge(
     env: Mapping[str, str] | None = None,
     workspace: str | None = None,
     links: Links | None = None,
-    braces: bool = True,
+    run_by_us: bool = True,
 ) -> Judgement:
     """Judge a command line for bash. Never raises, whatever the text.
 
     `cwd_is_workspace`: False where it would run in another folder: then nothing of it is plain. `env`:
     variables that the caller of the tool wants set. `workspace`: the folder's absolute path, so that absolute
     paths into it count as inside. `links` looks up where operands lead; without it a name is only a name.
-    `braces`: False where another shell will run it, which may not expand `{a,b}`: then that is not plain.
+    `run_by_us`: False where a shell will run it wherever it is plain: then it is judged as shells read it.
     """
     try:
-        return _judge(command, cwd_is_workspace, env or {}, workspace, links, braces)
+        return _judge(command, cwd_is_workspace, env or {}, workspace, links, run_by_us=run_by_us)
     except RecursionError:
         return Judgement("ask", "nested too deep")
 
@@ -86,14 +86,14 @@ def _judge(
     env: Mapping[str, str],
     workspace: str | None,
     links: Links | None,
-    braces: bool,
+    *,
+    run_by_us: bool,
 ) -> Judgement:
     try:
-        plan = unwrapped(parse(command, braces=braces), braces=braces)
+        plan = unwrapped(parse(command, run_by_us=run_by_us), run_by_us=run_by_us)
         found = _of_plan(command, plan, cwd_is_workspace, env, workspace, links)
-        if found.verdict != "plain" and "{" in command:
-            # It is not run as this plan, but by a shell, which may be one that expands no braces.
-            unwrapped(parse(command, braces=False), braces=False)
+        if found.verdict != "plain" and run_by_us:  # a shell will run it, if anything does
+            return _judge(command, cwd_is_workspace, env, workspace, links, run_by_us=False)
     except NotProved as stopped:
         found = Judgement(stopped.verdict, stopped.reason)
     if found.verdict == "plain":  # every part was proved, so nothing of it is destructive

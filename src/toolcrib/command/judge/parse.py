@@ -67,14 +67,15 @@ MAX_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
-def parse(text: str, *, braces: bool = True) -> Plan:
+def parse(text: str, *, run_by_us: bool = True) -> Plan:
     """The plan of a command line. Raises NotProved, with the reason, if any part has more than one reading.
 
-    Without `braces`, which not every shell expands, a brace expansion has none.
+    Without `run_by_us` a shell will run it and not the plan. Then brace expansions, which not every shell has, and
+    loops over patterns, whose names a shell may split, have none.
     """
     screen(text)
     root = tree_of(text)
-    plan = _Reader(text.encode(), braces=braces).plan(root)
+    plan = _Reader(text.encode(), run_by_us=run_by_us).plan(root)
     if sum(1 for _ in commands(plan)) > MAX_COMMANDS:
         raise NotProved(f"more than {MAX_COMMANDS} commands")
     return plan
@@ -83,13 +84,13 @@ def parse(text: str, *, braces: bool = True) -> Plan:
 class _Reader:
     """Collects the tokens of one command line. `raw` is its text as bytes; nodes of the tree are offsets in it."""
 
-    __slots__ = ("braces", "brackets", "heredocs", "inside", "raw", "tokens", "variables")
+    __slots__ = ("brackets", "heredocs", "inside", "raw", "run_by_us", "tokens", "variables")
 
-    def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0, *, braces: bool) -> None:
+    def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0, *, run_by_us: bool) -> None:
         if inside > MAX_INSIDE:
             raise NotProved("nested too deep")
         self.raw = raw
-        self.braces = braces
+        self.run_by_us = run_by_us
         self.inside = inside  # of how many loops and substitutions
         self.variables = variables
         self.tokens: list[Token] = []
@@ -120,7 +121,7 @@ class _Reader:
 
     def _nested(self, variables: Variables = NONE) -> _Reader:
         """A reader of what stands inside of a statement or a substitution."""
-        return _Reader(self.raw, {**self.variables, **variables}, self.inside + 1, braces=self.braces)
+        return _Reader(self.raw, {**self.variables, **variables}, self.inside + 1, run_by_us=self.run_by_us)
 
     def _walk(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -161,7 +162,7 @@ class _Reader:
 
     def _words(self, node: Node) -> list[Word]:
         """The word that a node stands for, or the words of a brace expansion."""
-        texts = expanded(node.text) if self.braces else None
+        texts = expanded(node.text) if self.run_by_us else None
         if texts is None:
             return [decode(node, self._inner, self.variables)]
         return [bare_word(text) for text in texts]
@@ -218,7 +219,7 @@ class _Reader:
             raise NotProved("a loop")
         if name.text in self.variables:  # what it holds after the inner loop is what that left in it
             raise NotProved("a loop inside a loop over the same variable")
-        known = all(value.literal is not None or _is_pattern(value) for value in values)
+        known = all(value.literal is not None or (self.run_by_us and _is_pattern(value)) for value in values)
         if not known or not 0 < len(values) <= MAX_ROUNDS or len(rest) - len(written) > 3:
             raise NotProved("a loop over what is only known when it runs")
         if len(self.variables) >= MAX_LOOPS:
@@ -294,7 +295,7 @@ class _Reader:
     def _test(self, node: Node, test: re.Match[str]) -> None:
         """`[ … ]` is read as the command `test …`, because the tree does not show its words reliably."""
         text = f"test {test[1]}"
-        inner = _Reader(text.encode(), self.variables, braces=self.braces)
+        inner = _Reader(text.encode(), self.variables, run_by_us=self.run_by_us)
         inner._walk(tree_of(text), 0)
         shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
         name, *words = inner._with_newlines(0, len(inner.raw))

@@ -18,7 +18,7 @@ from toolcrib.command.plan import Command, Word
 from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
-from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS
+from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS, LISTS_ALONE
 from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
 from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
@@ -27,7 +27,6 @@ NAMED = re.compile(r"[A-Za-z0-9]")  # `*.py` says which files are meant, `*` doe
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 CHOOSES_FILES = {"--include", "--glob", "--iglob", "-g"}  # with these, rg searches hidden files too
-LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}
 DOES: dict[Effect, str] = {
     "read": "is not run unasked",
     "write": "changes files",

@@ -5,11 +5,13 @@ So no shell runs, and what it would have run is judged as if it stood there alon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell
+from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell, Word
+from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE
 from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
@@ -17,30 +19,58 @@ from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
 MAX_DEPTH = 4
 
 
-def unwrapped(plan: Plan, depth: int = 0, *, braces: bool = True) -> Plan:
+def unwrapped(plan: Plan, depth: int = 0, *, run_by_us: bool = True) -> Plan:
     """The plan without these wrappers. Raises NotProved if the script of a shell has no plan.
 
-    `braces` is that of `parse`.
+    `run_by_us` is that of `parse`.
     """
     return Plan(
         tuple(
             Step(
                 step.join,
-                replace(
-                    step.pipeline,
-                    stages=tuple(_stage(stage, depth, braces) for stage in step.pipeline.stages),
-                ),
+                replace(step.pipeline, stages=_stages(step.pipeline.stages, depth, run_by_us)),
             )
             for step in plan.steps
         )
     )
 
 
-def _stage(stage: Stage, depth: int, braces: bool) -> Stage:
+def _stages(stages: Sequence[Stage], depth: int, run_by_us: bool) -> tuple[Stage, ...]:
+    made = [_stage(stage, depth, run_by_us) for stage in stages]
+    for at in range(1, len(made)) if run_by_us else ():
+        before, after = made[at - 1], made[at]
+        if isinstance(before, Command) and isinstance(after, Command):
+            made[at - 1 : at + 1] = _with_whole_names(before, after)
+    return tuple(made)
+
+
+def _with_whole_names(lister: Command, xargs: Command) -> tuple[Command, Command]:
+    """`find … | xargs …` as `find … -print0 | xargs -0 …`: no name becomes several words, whatever is in it."""
+    words, given = [word.literal for word in lister.words], [word.literal for word in xargs.words]
+    if given[0] != "xargs" or len(given) < 2 or ((given[1] or "-").startswith("-") and given[1] != "-r"):
+        return lister, xargs
+    listed = words[:-1] if words[-1] == "-print" else words
+    if words[0] != "find" or LISTS_ALONE & {*listed[1:]} or FIND_RUNS & {*listed[1:]}:
+        return lister, xargs
+    finding = lister.words[: len(listed)]
+    if {"-o", "-or", ","} & {*listed}:
+        start = next(at for at, word in enumerate(finding) if at and word.prefix[:1] in ("-", "(", "!", ","))
+        if (
+            start == 1 or listed != words
+        ):  # perhaps an option before the folders; -print is of the last part alone
+            return lister, xargs
+        finding = (*finding[:start], Word(("(",)), *finding[start:], Word((")",)))
+    whole = replace(lister, words=(*finding, Word(("-print0",))))
+    return whole, replace(xargs, words=(xargs.words[0], Word(("-0",)), *xargs.words[1:]))
+
+
+def _stage(stage: Stage, depth: int, run_by_us: bool) -> Stage:
     if isinstance(stage, Subshell):
-        return Subshell(unwrapped(stage.plan, depth, braces=braces), stage.redirects)
+        return Subshell(unwrapped(stage.plan, depth, run_by_us=run_by_us), stage.redirects)
     if isinstance(stage, Compound):
-        return replace(stage, plans=tuple(unwrapped(plan, depth, braces=braces) for plan in stage.plans))
+        return replace(
+            stage, plans=tuple(unwrapped(plan, depth, run_by_us=run_by_us) for plan in stage.plans)
+        )
     texts = [word.literal for word in stage.words]
     argv = [text for text in texts if text is not None]
     if len(argv) != len(texts) or not _of_the_system(argv[0]):
@@ -50,15 +80,15 @@ def _stage(stage: Stage, depth: int, braces: bool) -> Stage:
             raise NotProved("variables for a shell")
         if depth >= MAX_DEPTH:
             raise NotProved("nested too deep")
-        plan = parse(script, braces=braces)
-        return Subshell(unwrapped(plan, depth + 1, braces=braces), stage.redirects)
+        plan = parse(script, run_by_us=run_by_us)
+        return Subshell(unwrapped(plan, depth + 1, run_by_us=run_by_us), stage.redirects)
     if argv[0] == "command" and len(argv) > 1 and not argv[1].startswith("-"):
-        return _stage(Command(stage.words[1:], stage.env, stage.redirects), depth, braces)
+        return _stage(Command(stage.words[1:], stage.env, stage.redirects), depth, run_by_us)
     if argv[0].rpartition("/")[2] == "env" and (at := inner_at(argv)) is not None:
         given = [ASSIGNMENT.fullmatch(text) for text in argv[1:at]]
         if all(given) and "=" not in argv[at]:
             env = tuple((match[1], match[2]) for match in given if match)
-            return _stage(Command(stage.words[at:], (*stage.env, *env), stage.redirects), depth, braces)
+            return _stage(Command(stage.words[at:], (*stage.env, *env), stage.redirects), depth, run_by_us)
     return stage
 
 

@@ -94,3 +94,4 @@ FIND_WORDS: dict[str, int] = {
 }  # fmt: skip
 FIND_PATHS = {"-newer", "-anewer", "-cnewer", "-samefile"}
 FIND_RUNS = {"-exec", "-execdir"}
+LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}  # in place of the names that find prints by itself

@@ -135,7 +135,7 @@ async def test_exceptions_among_commands(rules: str, command: str, kind: str, tm
         "cat -- $(echo secrets/key)",
         "eval cat sec*/key",
         "eval 'cat secrets/key'",
-        "cat s{e,}crets/key",
+        "cat s{e,{x,}}crets/key",
         "echo secrets/key | xargs cat",
         "mytool -fsecrets/key",
         "mytool @secrets/key",

@@ -280,6 +280,20 @@ LOOPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise(
+    "shell-commands.md",
+    "What it matched, or what a listing printed, is judged again before the program starts",
+)
+async def test_a_name_in_an_option_is_judged_again(tmp_path: Path) -> None:
+    for name in ("{.env,a}", "a}"):
+        (tmp_path / name).touch()
+    text = """for f in *'}'; do rg -g"$f" x; done"""
+    assert judge(text).verdict == "plain"
+    assert await started(text, tmp_path) == [
+        ["rg", "-ga}", "x"]
+    ]  # the other chooses a file that may hold secrets
+
+
 @pytest.mark.promise("shell-commands.md", "a name that would be split without quotes stops its command")
 @pytest.mark.parametrize(("text", "wanted"), LOOPS)
 async def test_a_loop_over_a_pattern_hands_each_name_on_as_one_word(

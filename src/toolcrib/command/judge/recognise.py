@@ -7,14 +7,14 @@ through; whatever else runs another program stops here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, Word
+from toolcrib.command.plan import Command, LoopName, Word
 from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
@@ -178,7 +178,16 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
     may_be = [value for value in values if value and value.strip("./")]
     shows = TouchedPath("", "read", "file", usage.contents, opens=usage.opens, guessed=True)
     touched += [shows._replace(path=value) for value in may_be]
-    return touched
+    return [*touched, *_listed_names(found)]
+
+
+def _listed_names(found: Arguments) -> Iterator[TouchedPath]:
+    """Patterns that stand for no files of the command: `echo src/*` opens none, but tells the names in a folder."""
+    for word, kind in found.operands:
+        if kind in ("data", "name") and word.is_glob:
+            of_loops = [part.sign for part in word.parts if isinstance(part, LoopName)]
+            for pattern in of_loops or [word.spelled]:
+                yield TouchedPath(pattern, "read", "pattern", False, opens=False)
 
 
 def _before_files(usage: Synopsis, found: Arguments) -> int:

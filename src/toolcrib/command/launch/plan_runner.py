@@ -287,6 +287,7 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
 async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_Pipe]) -> list[str]:
     argv: list[str] = []
     found: list[str] = []  # names that were unknown when the command was judged
+    unknown = False  # whether any word was: a listing may print nothing, and a name may stand in an option
     for word in command.words:
         if word.piped is not None:
             reading, writing = os.pipe()
@@ -302,13 +303,14 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
         except ValueError as problem:
             raise _Refused(f"{argv[0]}: not run, for {problem}") from None
         fields = expand(written, texts, lambda path: state.host.names(path, folder=state.folder))
-        if (word.is_glob or lists_names(word)) and not word.prefix.startswith("-"):
-            found += fields
+        if word.is_glob or lists_names(word):
+            unknown = True
+            found += [] if word.prefix.startswith("-") else fields
         argv += fields
     named = {f"/dev/fd/{pipe.ends['read']}" for pipe in pipes}
     judged = [STDIN if text in named else text for text in argv]
     words = with_pipes_named(command.words)
-    if found and (wrong := objection_to_expanded(words, judged, found, state.host.root)) is not None:
+    if unknown and (wrong := objection_to_expanded(words, judged, found, state.host.root)) is not None:
         raise _Refused(wrong)
     if (wrong := objection_to_links(judged, Links(state.workspace, state.folder))) is not None:
         raise _Refused(wrong)

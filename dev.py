@@ -124,14 +124,27 @@ def conformance(python: str, rest: list[str]) -> None:
 
 
 def ci(python: str, rest: list[str]) -> None:
-    """What is likely to fail and quick to say so comes first. What MCP is tried with is installed meanwhile."""
+    """What is likely to fail and quick to say so comes first. What some tests need besides is installed meanwhile."""
     installing = subprocess.Popen([python, "-m", "tests.mcp_servers.installs"], cwd=ROOT)
+    figures = figures_environment()
     # The other core compiles the tests meanwhile, which each process that runs them would do again.
     check(python, [], [python, "-m", "pytest", "--collect-only", "-qqq"])
+    if figures.wait():
+        raise subprocess.CalledProcessError(figures.returncode, figures.args)
     test(python, rest)
     installing.wait()
     conformance(python, [])
     slow(python, rest)
+
+
+def figures_environment() -> subprocess.Popen[bytes]:
+    """Begins to install matplotlib (200 MB) beside, for the pictures of the tool `python`."""
+    venv = ROOT / ".venv-figures"
+    os.environ["TOOLCRIB_TEST_MATPLOTLIB"] = str(venv)
+    run([sys.executable, "-m", "venv", "--clear", str(venv)])
+    return subprocess.Popen(
+        [python_of(venv), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "matplotlib"]
+    )
 
 
 def bench(python: str, rest: list[str]) -> None:

@@ -119,15 +119,15 @@ def _known(node: Node, variables: Variables, *, quoted: bool) -> str | LoopName 
 
 
 def _printed(node: Node, *, quoted: bool) -> Substitution | None:
-    """`$?`; `$PATH` and other variables that every command has, as `$(printenv PATH)`."""
+    """`$?`; `$PWD` as `$(pwd)`; `$PATH` and other variables that every command has, as `$(printenv PATH)`."""
     if node.kind not in ("simple_expansion", "expansion"):
         return None
     if node.text in ("$?", "${?}"):
         return last_status(quoted=quoted)
     match = PRINTED.fullmatch(node.text)
-    if match is None:
+    if match is None and node.text not in ("$PWD", "${PWD}"):
         return None
-    words = (Word(("printenv",)), Word((match[1] or match[2],)))
+    words = (Word(("pwd",)),) if match is None else (Word(("printenv",)), Word((match[1] or match[2],)))
     return Substitution(Plan((Step(";", Pipeline((Command(words),))),)), quoted)
 
 

@@ -60,7 +60,7 @@ ATOMS = """ls cat echo grep sort head wc true false printf find|. sed|-n|1p awk|
     {1..3} {03..1} {a,b}.txt src/{a,b}.py x{a,,b}y {a,b}{1..2} {-n,-c} {a..c} {*,a}.txt {c..A} {1..9..2} {a,{b,c}} "{a,b}" {a,"b"}
     {$x,a} "$?" ${?} x$? "s:$?" [|$?|-eq|0|] test|$?|=|1 {~,a} {,} {a,}= a={a,b} {a,b}>x {1,2}>x
     for|f|in|*.txt;|do|cat|"$f";|done for|f|in|src/*;|do|echo|"x$f";|done for|f|in|a*|none*;|do|ls|$f;|done
-    for|f|in|a|b;|do|ls|$f;|done for|i|in|1|2 ;|do ;|done $f "$f" ${f} [|-f|a.txt|] [|a|=|b|] HEAD@{1} ~ ~/x x~ $x ${x} `pwd` \\$x \\` \\\\ \\' \\" \\; \\| \\& \\# # #|c a#b ! !x ? * [a] [a
+    for|f|in|a|b;|do|ls|$f;|done for|i|in|1|2 ;|do ;|done $f "$f" ${f} [|-f|a.txt|] [|a|=|b|] HEAD@{1} ~ ~/x x~ $x $HOME ${x} `pwd` \\$x \\` \\\\ \\' \\" \\; \\| \\& \\# # #|c a#b ! !x ? * [a] [a
     | || && ; & |& ;; ( ) { } \\n \\n\\n \\t <nl> \\<nl> && \\<nl> < > >> <<< 2>&1 1>&2 >&2 2>/dev/null >/dev/null
     &>/dev/null >&/dev/null </dev/null <|a.txt <|src/a.py <<<|x <<<|'a|b' 2>&- >&- <&- <&0 2>/dev/null|>&2 2> 1> 0<
     <<EOF\\nx|y\\nEOF\\n <<'EOF'\\n$x|`y`\\nEOF\\n <<-EOF\\n\\tx\\n\\tEOF\\n <<"E"\\n\\nE\\n <<E\\nE\\n

@@ -211,12 +211,15 @@ REFERENCES = [
     ("nowhere:x", "no module is named 'nowhere'"),
     ("weather:forcast", "did you mean forecast?"),
     ("weather:NOT_A_TOOL", "expected a Tool class"),
-    ("weather.py", "did you mean 'weather'?"),
+    ("wether.py", "there is no file 'wether.py'"),
     ("weather:", "expected module:attribute"),
     ("failing", "ValueError: not today"),
     ("leaving", "SystemExit"),
-    ("./weather.py", "did you mean 'weather'?"),
-    ("sub/weather.py", "did you mean 'sub.weather'?"),
+    ("weather.py:forcast", "did you mean forecast?"),
+    ("sub/weather.py", "there is no file 'sub/weather.py'"),
+    ("/etc/hosts", "lies outside of the current folder"),
+    ("./a-b.py", "no file that Python can import"),
+    ("./notes.txt", "no file that Python can import"),
     ("undeclared", "undeclared.py, line 4)"),
     ("twice", "twice supplies two tools named go"),
 ]
@@ -224,6 +227,8 @@ REFERENCES = [
 
 @pytest.mark.parametrize(("reference", "said"), REFERENCES)
 def test_a_reference_that_leads_nowhere_is_explained(folder: Path, reference: str, said: str) -> None:
+    for name in ("a-b.py", "notes.txt"):
+        (folder / name).touch()
     (folder / "failing.py").write_text("raise ValueError('not today')\n")
     (folder / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     (folder / "undeclared.py").write_text(
@@ -233,6 +238,16 @@ def test_a_reference_that_leads_nowhere_is_explained(folder: Path, reference: st
     done = toolcrib(folder, "tools", "list", "--from", reference)
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "given", ["weather.py", "./weather.py", "weather.py:forecast", "sub/inner.py", "{}/weather.py"]
+)
+def test_a_module_may_be_given_as_its_file(folder: Path, given: str) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "inner.py").write_text(WEATHER)
+    done = toolcrib(folder, "tools", "list", "--from", given.format(folder))
+    assert done.returncode == 0 and "forecast" in done.stdout, done.stderr
 
 
 def test_nothing_in_the_folder_is_imported_by_itself(folder: Path) -> None:

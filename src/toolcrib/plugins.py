@@ -61,7 +61,7 @@ class Plugin:
 
 
 def load_named(reference: str) -> Plugin:
-    """The tools behind "module:attribute" or "module". Raises PluginError.
+    """The tools behind "module:attribute" or "module"; a module may be given as its file. Raises PluginError.
 
     The attribute is a tool, a list of tools, a Toolset, or a module. A module supplies the tools that its `__all__`
     names, or else those defined in it or in a submodule. Modules are searched on the import path and then in the
@@ -76,13 +76,27 @@ def load_object(reference: str, *, example: str) -> Any:
     if not module_name or (colon and not path):
         raise PluginError(f"expected module:attribute or module, got {reference!r}; for example {example}")
     if os.sep in module_name or module_name.endswith(".py"):
-        dotted = os.path.normpath(module_name).removesuffix(".py").lstrip(f".{os.sep}").replace(os.sep, ".")
-        raise PluginError(f"expected a module's name, got the path {module_name!r}; did you mean {dotted!r}?")
+        module_name = _module_of_file(module_name)
     _CurrentFolderFinder.install()
     value: Any = _imported(module_name, reference)
     for name in path.split(".") if path else ():
         value = _attribute(value, name, reference)
     return value
+
+
+def _module_of_file(given: str) -> str:
+    """The name of the module in a file below the current folder. Raises PluginError where there is none."""
+    path = Path(given)
+    if not path.is_file():
+        raise PluginError(f"there is no file {given!r}; give MODULE, or a file of Python below this folder")
+    try:
+        inside = path.resolve().relative_to(Path.cwd().resolve())
+    except ValueError:
+        raise PluginError(f"{given!r} lies outside of the current folder; begin in its own folder") from None
+    names = inside.with_suffix("").parts
+    if inside.suffix != ".py" or not all(name.isidentifier() for name in names):
+        raise PluginError(f"{given!r} is no file that Python can import as a module")
+    return ".".join(names)
 
 
 class _CurrentFolderFinder:

@@ -30,7 +30,10 @@ class ToolSelection:
     from_: Annotated[
         list[str] | None,
         typer.Option(
-            "--from", "-f", metavar="MODULE[:ATTRIBUTE]", help="Load your own tools; may be repeated."
+            "--from",
+            "-f",
+            metavar="MODULE[:ATTRIBUTE]",
+            help="Load your own tools, from a module or its file; may be repeated.",
         ),
     ] = None
     workspace: WorkspaceFolder = Path()

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.command.launch.plan_runner import PlanProcess, Streams
+from toolcrib.command.launch.plan_runner import PlanProcess
+from toolcrib.command.launch.plan_streams import Streams
 
 if TYPE_CHECKING:
     import asyncio

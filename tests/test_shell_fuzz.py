@@ -357,6 +357,9 @@ def compare(
             if ("$(" in command or "`" in command) and set(command) & set("*?["):
                 verdicts["left out"] += 1  # what a substitution prints is no pattern to us
                 continue
+            if "xargs" in command:
+                verdicts["left out"] += 1  # the shim reads no names; test_shell_xargs.py compares them
+                continue
             verdicts["run"] += 1
             ours, theirs = both(ground, command)
             if "cd .." in command and (left(ground, theirs) or left(ground, ours)):

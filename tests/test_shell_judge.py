@@ -54,7 +54,7 @@ ASKS = {
     "echo {a,{b,c}}": "brace", "ls ~": "~", "ls &": "background", "ls >| a": ">|", "if cd src; then ls; fi": "changes its folder",
     "for i in $x; do ls; done": "variable", "for i in a; do cd $i; done": "changes its folder", "f() { ls; }; f": "function", "[[ -f x ]]": "test", "cat >(ls)": "process substitution", "cat < <(ls)": "only known when it runs", "diff <(touch x) b": "touch", "pytest <(echo x)": "process substitution",
     "cat <<EOF\n$x\nEOF": "quote its delimiter", "ls 3>&1": "file descriptor", "x=1": "assignment", "FOO=1 ls": "FOO", "LD_PRELOAD=x ls": "LD_PRELOAD",
-    "GIT_PAGER=x git log": "GIT_PAGER", "time -p ls": "time", "sudo ls": "runs another program", "xargs rm": "xargs", "ls | xargs cat": "xargs",
+    "GIT_PAGER=x git log": "GIT_PAGER", "time -p ls": "time", "sudo ls": "runs another program", "xargs rm": "xargs", "cat a | xargs cat": "list of names",
     "find . -delete": "-delete", "find . -name .env -exec cat {} +": "secrets", "find . -exec sh -c 'cat {}' \\;": "inside an argument",
     "sed -i s/a/b/ f": "-i", "sed 's/a/b/e' f": "sed", "sed '1r /etc/passwd' f": "sed", "awk '{print > \"x\"}' f": "awk", "awk '{print /\"/ > \"f\" \"\" /\"/}'": "awk",
     "awk 'BEGIN{system(\"x\")}'": "awk", "jq env a": "jq", "jq -n '$ENV.X'": "jq", "git push": "network", "git commit -m x": "changes files",

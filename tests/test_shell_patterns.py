@@ -24,7 +24,7 @@ from tests.local_host import Local
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.paths import objection
 from toolcrib.command.launch import PlanProcess, run_plan
-from toolcrib.command.launch.plan_runner import Streams
+from toolcrib.command.launch.plan_streams import Streams
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Plan, Word
 from toolcrib.command.programs.options import listed_options, read_arguments

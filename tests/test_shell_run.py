@@ -16,7 +16,7 @@ from toolcrib.command.judge import Plan, judge
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.launch import PlanProcess, run_plan
 from toolcrib.command.launch.git_options import hardened
-from toolcrib.command.launch.plan_runner import Streams
+from toolcrib.command.launch.plan_streams import Streams
 
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
@@ -61,6 +61,8 @@ SAME_AS_BASH = [
     "cat >&- a.txt", "(echo a; echo b >&2) 2>&1 | sort", ":", "echo ''", "cat <&0", "diff <(sort a.txt) <(sort -r a.txt)", "cat <(echo a; cat <(echo b)) a.txt", "head -1 <(yes)", "echo x | cat <(cat)",
     "comm -12 <(sort a.txt) <(echo two) | wc -l", "cat <(ls nothere) 2>&1", "(cd sub && cat <(ls))", "timeout 5 grep -f <(echo two) a.txt",
     "echo $(cat <(echo in))", "/usr/bin/env | wc -l >/dev/null", "cd -- sub && cat b.c",
+    "ls *.txt | xargs wc -l", "ls a.txt | xargs cat nothere; echo $?", "ls sub | xargs -I{} cat sub/{} | wc -c", "ls | grep no | xargs -r cat; echo $?",
+    "ls a.txt | xargs nosuchprogram; echo $?", "find sub -name '*.c' | xargs -n1 cat && ls | xargs -n 2 echo >/dev/null",
 ]  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def objection_to_links(argv: Sequence[str], links: Links) -> str | None:
 
 def _recognised(words: Sequence[Word]) -> Recognised | None:
     try:
-        return recognise(list(words), None, None)
+        return recognise(list(words))
     except NotProved:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolcrib.command.judge import paths, variables
@@ -13,7 +13,17 @@ from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.recognise import DOES, Recognised, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
-from toolcrib.command.plan import Command, Compound, Pipeline, Plan, Redirect, Subshell, Word, show_word
+from toolcrib.command.plan import (
+    Command,
+    Compound,
+    Pipeline,
+    Plan,
+    Redirect,
+    Stage,
+    Subshell,
+    Word,
+    show_word,
+)
 from toolcrib.command.programs.options import Access, Effect, worst
 
 MAX_FOLDERS = 8  # that a command might run in, after many a cd
@@ -63,19 +73,16 @@ class PlanJudge:
 
     def pipeline(self, pipeline: Pipeline, folders: Folders) -> Folders | None:
         """Judges the commands of a pipeline. Returns the folders after it, if it is a cd."""
-        previous: Command | None = None
-        for stage in pipeline.stages:
+        for at, stage in enumerate(pipeline.stages):
             if not isinstance(stage, Command):
                 self.redirects_of_group(stage, folders)
                 for inner_plan in stage.plans:
                     self.plan(inner_plan, folders)
-                previous = None
                 continue
-            self.parts.append(self.command(stage, folders, previous))
+            self.parts.append(self.command(stage, folders, pipeline.stages[:at]))
             for word in stage.words:
                 for inner in word.substitutions:
                     self.plan(inner.plan, folders)
-            previous = stage
         only = pipeline.stages[0]
         if len(pipeline.stages) == 1 and isinstance(only, Command) and only.words[0].literal == "cd":
             return _after_cd(only, folders)
@@ -88,7 +95,7 @@ class PlanJudge:
         if operands:
             self.parts.append(JudgedCommand("", (), reasons[0] if reasons else "", effect, operands, True))
 
-    def command(self, command: Command, folders: Folders, previous: Command | None) -> JudgedCommand:
+    def command(self, command: Command, folders: Folders, before: Sequence[Stage]) -> JudgedCommand:
         argv = tuple(
             word.literal if word.literal is not None else show_word(word.as_pattern) for word in command.words
         )
@@ -100,7 +107,7 @@ class PlanJudge:
         if set_up is not None and not variables.may_reach_own_code(env):
             return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         try:
-            known = recognise(with_pipes_named(command.words), command, previous)
+            known = recognise(with_pipes_named(command.words), command, before)
         except UnknownProgram as unknown:
             if set_up is not None:
                 return JudgedCommand(argv[0], argv, set_up, "exec", touched)

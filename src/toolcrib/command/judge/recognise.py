@@ -13,19 +13,21 @@ from typing import NamedTuple
 
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.paths import Reach
-from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, LoopName, Word
+from toolcrib.command.not_proved import NotProved, UnknownProgram
+from toolcrib.command.plan import Command, LoopName, Stage, Word
 from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
-from toolcrib.command.programs.listing import lists_names
+from toolcrib.command.programs.listing import lists_names, prints_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS, LISTS_ALONE
 from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
 from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
+from toolcrib.command.programs.xargs import xargs_form
 
 NAMED = re.compile(r"[A-Za-z0-9]")  # `*.py` says which files are meant, `*` does not
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
+MORE_THAN_NAMES = {"-printf", "-ls", *FIND_RUNS}  # prints or runs something for each file
 CHOOSES_FILES = {"--include", "--glob", "--iglob", "-g"}  # with these, rg searches hidden files too
 DOES: dict[Effect, str] = {
     "read": "is not run unasked",
@@ -61,8 +63,11 @@ class Recognised:
     folder: str = "."
 
 
-def recognise(words: list[Word], command: Command | None, previous: Command | None) -> Recognised:
-    """The row and paths of a command, or of one behind a wrapper. Raises NotProved if it is not understood."""
+def recognise(words: list[Word], command: Command | None = None, before: Sequence[Stage] = ()) -> Recognised:
+    """The row and paths of a command, or of one behind a wrapper. Raises NotProved if it is not understood.
+
+    `before` are the stages of its pipeline whose output it gets.
+    """
     argv = [word.literal for word in words]
     if (check := own_check(argv)) is not None:
         return _own_check(words, *check)
@@ -70,7 +75,7 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
     if argv[0] == "find":
         return _find(words[1:])
     if argv[0] == "xargs":
-        return _xargs(words, argv, command or Command(tuple(words)), previous)
+        return _xargs(words, argv, command or Command(tuple(words)), before)
     if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
         return Recognised("command -v", Synopsis(), [])
     if argv[0] not in SHELLS and _tells(argv):
@@ -79,8 +84,8 @@ def recognise(words: list[Word], command: Command | None, previous: Command | No
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] not in ("--version", "-n"):
         raise NotProved(f"{argv[0]}: runs a script")
-    if (before := placed_before(argv)) is not None:
-        return _placed(words, argv, *before)
+    if (placed := placed_before(argv)) is not None:
+        return _placed(words, argv, *placed)
     name, usage, at = find_synopsis(argv)
     found, usage = _read_by(name, usage, words[at:])
     return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
@@ -90,7 +95,7 @@ def _own_check(words: Sequence[Word], name: str, at: int) -> Recognised:
     """A check that a runner starts, or that lies among the project's own packages: `uv run pytest`."""
     if name in RUNNERS or name in WRAPPERS:  # no option could be given to it
         raise NotProved(f"{words[0].literal}: runs {name}, which runs another program")
-    known = recognise([Word((name,)), *words[at:]], None, None)
+    known = recognise([Word((name,)), *words[at:]])
     if known.usage.effect != "exec" or not known.usage.runs_unasked:
         raise NotProved(f"{words[0].literal}: runs a program of the project that is no check")
     return known
@@ -132,7 +137,7 @@ def _placed(
         raise NotProved(
             f"{argv[0]}: a folder or package in a folder"
         )  # others take the last for the only one
-    known = recognise([words[0], *words[at:]], None, None)
+    known = recognise([words[0], *words[at:]])
     if is_folder:
         known.operands = [one._replace(path=paths.join(place, one.path)) for one in known.operands]
         known.folder = paths.join(place, known.folder)
@@ -213,7 +218,7 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
         raise NotProved(f"{runner}: {name} without {FIRST_OPTIONS[name]} does more than read")
     if any(word.is_glob for word in words):
         raise NotProved(f"{runner}: a pattern among the arguments of {name}")
-    known = recognise(list(words), None, None)
+    known = recognise(list(words))
     if known.usage.effect != "read" or not known.usage.runs_unasked:
         raise NotProved(f"{runner}: {known.name} {DOES[known.usage.effect]}")
     return known
@@ -228,18 +233,37 @@ def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
         raise NotProved(f"{name}: runs another program")
     if not all(argv[:at]):
         raise NotProved(f"{name}: arguments that are only known when it runs")
-    known = recognise(words[at:], None, None)
+    known = recognise(words[at:])
     if known.name == "cd":
         raise NotProved(f"{name}: cd is no program")
     return known
 
 
 def _xargs(
-    words: list[Word], argv: list[str | None], command: Command, previous: Command | None
+    words: list[Word], argv: list[str | None], command: Command, before: Sequence[Stage]
 ) -> Recognised:
+    """Reads `find … | xargs …`. Nothing but the pipe may be the input, and nothing but names may come through it."""
+    if any(redirect.fd == 0 for redirect in command.redirects):
+        raise NotProved("xargs: its input is not a list of names")
+    if (form := xargs_form(argv)) is None:
+        return _xargs_of_find(words, argv, before)
+    printed = [word for stage in before if isinstance(stage, Command) for word in stage.words]
+    if not prints_names(before) or MORE_THAN_NAMES & {word.literal for word in printed}:
+        raise NotProved("xargs: its input is not a list of names (find, git ls-files, grep -l …)")
+    try:
+        known = recognise(form.judged(words))
+    except UnknownProgram as unknown:  # of what it starts, not of itself: no yes to it is remembered
+        raise NotProved(f"xargs: {unknown.reason}") from None
+    if known.name == "cd" or not known.usage.runs_unasked:
+        raise NotProved(f"xargs: {known.name} {DOES[known.usage.effect]}")
+    _names_no_secrets([word.spelled for word in printed], known, "xargs")
+    return known
+
+
+def _xargs_of_find(words: list[Word], argv: list[str | None], before: Sequence[Stage]) -> Recognised:
     """Reads `find … -print0 | xargs -0 …`: names begin with a folder that find was given, and -0 keeps them whole.
 
-    So nothing but find may print into the pipe, and nothing but the pipe may be the input.
+    So nothing but find may print into the pipe.
     """
     at = inner_at([text if text is not None else "\0" for text in argv])
     if at is None or not {"-0", "-0r", "-r0", "--null"} & set(argv[1:at]) or not set(argv[1:at]) <= {
@@ -248,7 +272,8 @@ def _xargs(
         raise NotProved(
             "xargs: runs a program with arguments that are only known when it runs (find -print0 | xargs -0)"
         )
-    if previous is None or not _prints_names_only(previous) or any(r.fd == 0 for r in command.redirects):
+    previous = before[-1] if before else None
+    if not isinstance(previous, Command) or not _prints_names_only(previous):
         raise NotProved("xargs: its input is not a list of files from find -print0")
     known = _direct(words[at:], "xargs")
     _names_no_secrets([word.spelled for word in previous.words], known, "xargs")

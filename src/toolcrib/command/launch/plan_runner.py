@@ -8,6 +8,7 @@ and one that was ended by a signal 128 plus the signal's number.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand, named_word
 from toolcrib.command.launch.git_options import hardened
+from toolcrib.command.launch.plan_streams import PipeReader, Streams, complain, redirected
 from toolcrib.command.plan import (
     Command,
     Compound,
@@ -30,16 +32,13 @@ from toolcrib.command.plan import (
     is_last_status,
 )
 from toolcrib.command.programs.listing import lists_names
+from toolcrib.command.programs.xargs import XargsForm, words_of_input, xargs_form
 
 NOT_FOUND = 127
 NOT_RUN = 126
-MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
 MAX_SUBSTITUTION = 1 << 20  # bytes of what `$( … )` prints
+MAX_STARTED = 1_000  # commands that one xargs starts
 ROUND = 0.001  # seconds between two rounds of a loop
-READ = os.O_RDONLY
-WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-Streams = tuple[int | None, int | None, int | None]
 
 
 class _Refused(Exception):
@@ -184,7 +183,7 @@ async def _pipeline(pipeline: Pipeline, state: _State, streams: Streams) -> int:
         status = await _connected(pipeline.stages, state, streams)
     if pipeline.timed:
         minutes, seconds = divmod(time.monotonic() - started, 60)
-        await _complain(streams[2], f"\nreal\t{minutes:.0f}m{seconds:.3f}s")
+        await complain(streams[2], f"\nreal\t{minutes:.0f}m{seconds:.3f}s")
     return int(not status) if pipeline.negated else status
 
 
@@ -239,12 +238,17 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
         try:
             argv = await _argv(stage, state, streams, pipes) if isinstance(stage, Command) else []
         except _Refused as refused:
-            await _complain(streams[2], str(refused))
+            await complain(streams[2], str(refused))
             return 1
-        redirected = await _redirected(stage.redirects, state, streams, opened)
-        if redirected is None:
+        after = await redirected(
+            stage.redirects,
+            streams,
+            opened,
+            lambda path, flags: state.host.open(path, folder=state.folder, flags=flags),
+        )
+        if after is None:
             return 1
-        streams = redirected
+        streams = after
         if isinstance(stage, Subshell):
             own = state.copy()
             return await _plan(stage.plan, own, streams)
@@ -319,29 +323,18 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
 
 async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
     """What a plan prints, without trailing newlines."""
-    import asyncio
-
     reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    own = state.copy()
-    stream = asyncio.StreamReader()
     try:
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", 0)
-        )
-    except BaseException:  # cancelled meanwhile
-        os.close(writing)
-        raise
-    collecting = asyncio.ensure_future(stream.read(-1))
-    try:
-        try:
-            await _plan(plan, own, (streams[0], writing, streams[2]))
-        finally:
-            os.close(writing)
-        data = (await collecting)[:MAX_SUBSTITUTION]
+        async with PipeReader(reading) as collecting:
+            try:
+                await _plan(plan, state.copy(), (streams[0], writing, streams[2]))
+            finally:
+                os.close(writing)
+                writing = -1
+            data = (await collecting.all())[:MAX_SUBSTITUTION]
     finally:
-        collecting.cancel()
-        transport.close()
+        if writing >= 0:  # cancelled meanwhile
+            os.close(writing)
     return data.replace(b"\0", b"").decode("utf-8", "surrogateescape").rstrip("\n")
 
 
@@ -360,6 +353,8 @@ async def _command(
         return await _cd(argv[1:], state, streams[2])
     if name == ":":
         return 0
+    if name == "xargs" and (form := xargs_form(argv)) is not None:
+        return await _xargs(command, form, argv, state, streams)
     if name == "command":  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]
     env = {**state.env, **dict(command.env)}
@@ -374,10 +369,10 @@ async def _command(
             inherited=[pipe.ends["read"] for pipe in pipes],
         )
     except FileNotFoundError:
-        await _complain(streams[2], f"{name}: command not found")
+        await complain(streams[2], f"{name}: command not found")
         return NOT_FOUND
     except OSError as failed:
-        await _complain(streams[2], f"{name}: {failed.strerror}")
+        await complain(streams[2], f"{name}: {failed.strerror}")
         return NOT_RUN
     state.processes.append(process)
     while opened:  # the program has copies; a reader must see the end when the program ends
@@ -399,76 +394,47 @@ async def _command(
     return 128 - status if status < 0 else status
 
 
+async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _State, streams: Streams) -> int:
+    """Starts the command of xargs with the words of its input, each looked at before. The status is that of xargs."""
+    try:
+        given = words_of_input(await _input(streams[0]), form)
+        started = list(form.commands(argv, given))
+        if len(started) > MAX_STARTED:
+            raise ValueError(f"it would start more than {MAX_STARTED:,} commands")
+    except ValueError as problem:
+        await complain(streams[2], f"xargs: not run, for {problem}")
+        return 1
+    judged = form.judged(command.words)
+    for words, names in started:
+        if (wrong := objection_to_expanded(judged, words, names, state.host.root)) is not None:
+            await complain(streams[2], wrong)
+            return 1
+    worst = 0
+    for words, _ in started:
+        known = tuple(Word((text,) if text else ()) for text in words)
+        status = await _stage(Command(known, command.env, (Redirect(0, "null"),)), state, streams)
+        if status > 125:
+            return status if status in (NOT_RUN, NOT_FOUND) else 124 if status == 255 else 125
+        worst = 123 if status else worst
+    return worst
+
+
+async def _input(fd: int | None) -> str:
+    """All that comes through a pipe. Raises ValueError if it is none, if it is too long, or no text of words."""
+    if fd is None or not stat.S_ISFIFO(os.fstat(fd).st_mode):
+        raise ValueError("its input is no pipe")
+    async with PipeReader(os.dup(fd)) as reading:
+        data = await reading.all()
+    if len(data) > MAX_SUBSTITUTION or b"\0" in data:
+        raise ValueError("its input is too long, or has a NUL in it")
+    return data.decode("utf-8", "surrogateescape")
+
+
 async def _cd(args: list[str], state: _State, errors: int | None) -> int:
     path = next((arg for arg in args if arg != "--"), "")
     try:
         state.folder = state.host.enter(path, folder=state.folder)
     except OSError as failed:
-        await _complain(errors, f"cd: {path}: {failed.strerror}")
+        await complain(errors, f"cd: {path}: {failed.strerror}")
         return 1
     return 0
-
-
-async def _redirected(
-    redirects: Sequence[Redirect], state: _State, streams: Streams, opened: list[int]
-) -> Streams | None:
-    """The descriptors after all redirections, in order. What is opened is added to `opened`.
-
-    None if one of them fails; the message is written to where errors go at that point.
-    """
-    now = list(streams)
-    for redirect in redirects:
-        try:
-            now[redirect.fd] = _target(redirect, state, now, opened)
-        except OSError as failed:
-            await _complain(now[2], f"{failed.filename or ''}: {failed.strerror}")
-            return None
-    return (now[0], now[1], now[2])
-
-
-def _target(redirect: Redirect, state: _State, now: list[int | None], opened: list[int]) -> int | None:
-    if redirect.kind == "dup":
-        if redirect.target == "-":
-            return None
-        copied = now[int(str(redirect.target))]
-        if copied is None:
-            raise OSError(9, "Bad file descriptor", str(redirect.target))
-        return copied
-    text = redirect.target.literal or "" if isinstance(redirect.target, Word) else redirect.target
-    if redirect.kind == "null" or (redirect.kind == "text" and not text):
-        fd = os.open(os.devnull, os.O_RDWR)
-    elif redirect.kind == "text":
-        fd = _document(text)
-    else:
-        flags = {"read": READ, "write": WRITE, "append": APPEND}[redirect.kind]
-        fd = state.host.open(text, folder=state.folder, flags=flags)
-    opened.append(fd)
-    return fd
-
-
-def _document(text: str) -> int:
-    """A here-document as a file without a name, because a pipe holds only a limited number of bytes."""
-    import tempfile
-
-    with tempfile.TemporaryFile() as file:
-        file.write(text.encode("utf-8", "surrogateescape"))
-        file.seek(0)
-        return os.dup(file.fileno())
-
-
-async def _complain(errors: int | None, words: str) -> None:
-    """Writes a message when there is room: a pipe that nobody reads may be full, and a write must not block."""
-    import asyncio
-    import select
-
-    if errors is None:
-        return
-    line = f"{words}\n".encode("utf-8", "surrogateescape")[:MAX_MESSAGE]
-    room = select.poll()
-    room.register(errors, select.POLLOUT)
-    while not room.poll(0):  # noqa: ASYNC110 - no event tells of room in a pipe that is shared
-        await asyncio.sleep(0.01)
-    try:
-        os.write(errors, line)
-    except OSError:
-        pass

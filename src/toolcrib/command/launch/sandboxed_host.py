@@ -37,7 +37,7 @@ from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 if TYPE_CHECKING:
     import asyncio
 
-    from toolcrib.command.launch.plan_runner import Streams
+    from toolcrib.command.launch.plan_streams import Streams
 
 FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from toolcrib.command.plan import Command, Plan, Word
+from collections.abc import Sequence
+
+from toolcrib.command.plan import Command, Pipeline, Plan, Stage, Step, Substitution, Word
 
 LISTERS = (
     ("git", "ls-files"), ("git", "rev-parse"), ("git", "merge-base"), ("git", "describe"), ("git", "rev-list"),
@@ -31,13 +33,24 @@ def lists_names(word: Word) -> bool:
     )
 
 
+def listing(*, quoted: bool) -> Substitution:
+    """What stands for names that xargs reads: they are looked at like those of `$(git ls-files)`."""
+    return Substitution(_NAMES, quoted)
+
+
 def _lists(plan: Plan) -> bool:
-    if len(plan.steps) != 1:
+    return len(plan.steps) == 1 and prints_names(plan.steps[0].pipeline.stages)
+
+
+def prints_names(stages: Sequence[Stage]) -> bool:
+    """Whether the stages of a pipeline print names and nothing else."""
+    if not stages or not isinstance(first := stages[0], Command):
         return False
-    first, *others = plan.steps[0].pipeline.stages
-    if not isinstance(first, Command):
-        return False
+    others = stages[1:]
     words = tuple(word.literal for word in first.words)
     return any(words[: len(lister)] == lister for lister in LISTERS) and all(
         isinstance(other, Command) and other.words[0].literal in CHOOSERS for other in others
     )
+
+
+_NAMES = Plan((Step(";", Pipeline((Command((Word(("git",)), Word(("ls-files",)))),))),))

@@ -1,0 +1,104 @@
+"""What the programs of a plan read and write: redirections, here-documents, whole inputs, and messages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from toolcrib.command.plan import Redirect, Word
+
+MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
+READ = os.O_RDONLY
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+Streams = tuple[int | None, int | None, int | None]
+OpenFile = Callable[[str, int], int]  # opens a path with flags; may raise OSError
+
+
+class PipeReader:
+    """Reads a pipe to its end while its writers run. It owns the descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    async def __aenter__(self) -> PipeReader:
+        import asyncio
+
+        os.set_blocking(self._fd, False)
+        stream = asyncio.StreamReader()
+        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(self._fd, "rb", 0)
+        )
+        self._collecting = asyncio.ensure_future(stream.read(-1))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._collecting.cancel()
+        self._transport.close()
+
+    async def all(self) -> bytes:
+        return await self._collecting
+
+
+async def redirected(
+    redirects: Sequence[Redirect], streams: Streams, opened: list[int], open_file: OpenFile
+) -> Streams | None:
+    """The descriptors after all redirections, in order. What is opened is added to `opened`.
+
+    None if one of them fails; the message is written to where errors go at that point.
+    """
+    now = list(streams)
+    for redirect in redirects:
+        try:
+            now[redirect.fd] = _target(redirect, now, opened, open_file)
+        except OSError as failed:
+            await complain(now[2], f"{failed.filename or ''}: {failed.strerror}")
+            return None
+    return (now[0], now[1], now[2])
+
+
+def _target(redirect: Redirect, now: list[int | None], opened: list[int], open_file: OpenFile) -> int | None:
+    if redirect.kind == "dup":
+        if redirect.target == "-":
+            return None
+        copied = now[int(str(redirect.target))]
+        if copied is None:
+            raise OSError(9, "Bad file descriptor", str(redirect.target))
+        return copied
+    text = redirect.target.literal or "" if isinstance(redirect.target, Word) else redirect.target
+    if redirect.kind == "null" or (redirect.kind == "text" and not text):
+        fd = os.open(os.devnull, os.O_RDWR)
+    elif redirect.kind == "text":
+        fd = _document(text)
+    else:
+        fd = open_file(text, {"read": READ, "write": WRITE, "append": APPEND}[redirect.kind])
+    opened.append(fd)
+    return fd
+
+
+def _document(text: str) -> int:
+    """A here-document as a file without a name, because a pipe holds only a limited number of bytes."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+        file.seek(0)
+        return os.dup(file.fileno())
+
+
+async def complain(errors: int | None, words: str) -> None:
+    """Writes a message when there is room: a pipe that nobody reads may be full, and a write must not block."""
+    import asyncio
+    import select
+
+    if errors is None:
+        return
+    line = f"{words}\n".encode("utf-8", "surrogateescape")[:MAX_MESSAGE]
+    room = select.poll()
+    room.register(errors, select.POLLOUT)
+    while not room.poll(0):  # noqa: ASYNC110 - no event tells of room in a pipe that is shared
+        await asyncio.sleep(0.01)
+    try:
+        os.write(errors, line)
+    except OSError:
+        pass

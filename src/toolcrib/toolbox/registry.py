@@ -10,6 +10,7 @@ from toolcrib.compiling.definition import Definition
 from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.facts import Facts
+from toolcrib.function import FunctionTool
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
@@ -37,7 +38,8 @@ class Entry:
         self.grace = grace  # seconds that making or closing an object may go on after it was cancelled
         inner, self.steps = unwrapped(supplied)
         self.supplied = inner
-        self.compiled: Definition | None = None
+        # A long list looks into each entry, so that what is known by now need not be asked for then.
+        self.compiled: Definition | None = inner._definition if type(inner) is FunctionTool else None
         self.resolved: ResolvedTool | None = None  # of an instance, the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False

@@ -13,6 +13,7 @@ from toolcrib.cli.console import DONE, Problem, out
 from toolcrib.guided import TARGETS, Choice, Grammar, JsonSchema, Lowered, Regex, lower
 from toolcrib.visible import escape_invisible
 
+OPTION_FOR_ARGUMENT = "--target"
 GRAMMARS = {".gbnf": "gbnf", ".ebnf": "ebnf", ".lark": "lark"}
 
 File = Annotated[

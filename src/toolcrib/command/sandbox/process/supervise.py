@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 TICK = 0.25  # seconds between looks at the memory
 GRACE = 0.2  # seconds between asking to end and ending
+LEAVING = 0.01  # seconds in which what is left of a command that has ended may end by itself
+LOOK_AGAIN = 0.001
 STUCK = 5.0
 ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 OVER_A_LIMIT = 137
@@ -61,10 +63,12 @@ def supervise(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         become()
     code: int | None = None
+    by_itself = False
     deadline = 0.0
     while code is None:
         got = signal.sigtimedwait({signal.SIGCHLD, *ASKED}, TICK)
         code = _reaped(child)
+        by_itself = code is not None
         if has_ended(application):
             spare_detached = False
             break
@@ -88,7 +92,7 @@ def supervise(
                 )
                 code = OVER_A_LIMIT
     if not spare_detached:
-        sweep()
+        sweep(LEAVING if by_itself else 0.0)
     return -signal.SIGTERM if code is None else code
 
 
@@ -101,12 +105,18 @@ def has_ended(application: int | None) -> bool:
     return bool(poll.poll(0))
 
 
-def sweep() -> None:
-    """Ends every descendant, again and again, because a process may start another one while it is being ended."""
+def sweep(grace: float = 0.0) -> None:
+    """Ends every descendant, again and again, because a process may start another one while it is being ended.
+
+    Within `grace` seconds a process may end by itself, as bwrap's own does with its command: to look for descendants
+    reads a file of each process of the machine.
+    """
     deadline = time.monotonic() + STUCK
+    if grace and _any_left():
+        signal.sigtimedwait({signal.SIGCHLD}, grace)
     while _any_left() and time.monotonic() < deadline:
         _signal(descendants(os.getpid()), signal.SIGKILL)
-        time.sleep(0.001)
+        signal.sigtimedwait({signal.SIGCHLD}, LOOK_AGAIN)
 
 
 def _any_left() -> bool:

@@ -222,9 +222,35 @@ def test_descriptors_of_ours_do_not_reach_a_command(kind: type[Any], ws: Path) -
     assert done.said == ""
 
 
-def test_a_command_that_cannot_be_started_is_told(kind: type[Any], ws: Path) -> None:
-    done = run(kind(ws), ["nonesuch-program"], ws)
-    assert done.code != 0 and "nonesuch-program" in done.said
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        ("nonesuch-program", 127, "nonesuch-program: command not found\n"),
+        ("./missing", 127, "./missing: command not found\n"),
+        ("./no-interpreter", 127, "not found"),
+        ("./not-executable", 126, "ermission denied"),
+        ("./fine", 0, "fine\n"),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_told_as_a_shell_does(
+    kind: type[Any], ws: Path, program: str, code: int, said: str
+) -> None:
+    for name, mode, text in (
+        ("no-interpreter", 0o755, "#!/nonesuch/interpreter\n"),
+        ("not-executable", 0o644, ""),
+        ("fine", 0o755, "#!/bin/sh\necho fine\n"),
+    ):
+        (ws / name).write_text(text)
+        (ws / name).chmod(mode)
+    done = run(kind(ws), [program, "-x"], ws)
+    assert done.code == code and said in done.said and "prlimit" not in done.said, done.said
+
+
+def test_a_program_of_an_earlier_command_runs_where_it_was_put(ws: Path) -> None:
+    """The /tmp of commands is not the one of this process, which sees no such program."""
+    sandbox = backend("bubblewrap")(ws)
+    run(sandbox, "printf '#!/bin/sh\\necho made\\n' > /tmp/program && chmod +x /tmp/program", ws)
+    assert run(sandbox, ["/tmp/program"], ws).said == "made\n"
 
 
 # -- limits

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
+from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.files.secret_files import SEARCHED
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
-from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
+from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
 from toolcrib.command.sandbox.mounts import bwrap, mount_arguments, mount_points_in
 from toolcrib.command.sandbox.packages import cache_mounts
 from toolcrib.command.sandbox.process import kernel, seccomp
@@ -28,6 +29,7 @@ from toolcrib.command.sandbox.process.control_groups import limit_gaps, new_cont
 from toolcrib.command.sandbox.process.instructions import Instructions, LandlockRules, inherited_data
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Unpack
 
 WHILE_IT_RUNS = (
@@ -42,6 +44,11 @@ ALWAYS = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
 )  # fmt: skip
+
+SYSTEM_PROGRAMS = ("/usr", "/bin", "/sbin")
+ANY_PROGRAM = (
+    'command -v "$1" > /dev/null || { printf "%s: command not found\\n" "$1" >&2; exit 127; }; exec "$@"'
+)
 
 
 class Bubblewrap(ConfiningSandbox):
@@ -80,7 +87,7 @@ class Bubblewrap(ConfiningSandbox):
         bwrap()
 
     def confine(self, launch: Launch, view: FileView, level: Level) -> None:
-        command = Instructions(exec=[*limiter(self.limits), *launch.argv])
+        command = Instructions(exec=_runnable(launch.argv, launch.env, view))
         launch.env, for_the_command = outer_and_inner(launch.env)
         launch.env["TMPDIR"] = "/tmp"
         words = [bwrap(), *ALWAYS]
@@ -111,8 +118,7 @@ class Bubblewrap(ConfiningSandbox):
             self._start_proxy(launch, level, command)
         if self.landlock:
             command.landlock = _landlock_inside(view, level)
-        inner = command.argv(launch) if command.needed else command.exec
-        launch.argv = self._limited(launch, [*words, "--", *inner])
+        self._limit(launch, command, [*words, "--"])
 
     def _protect(self, launch: Launch, view: FileView) -> None:
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
@@ -135,35 +141,36 @@ class Bubblewrap(ConfiningSandbox):
         launch.inherited.append(command.hand_over)
         launch.env |= variables
 
-    def _limited(self, launch: Launch, argv: list[str]) -> list[str]:
-        """The command in a control group, and under a supervisor.
+    def _limit(self, launch: Launch, command: Instructions, confined: list[str]) -> None:
+        """Makes the launch one of the command in a control group, with limits, and under a supervisor.
 
         The supervisor enforces the limits that no group does, and ends everything with this process: bwrap cannot do
         that while it is being started.
         """
         group = new_control_group(self.limits, launch)
         together = None if "memory" in group.limited else self.limits.together
-        # The kernel limits the number of processes in our user namespace, but not for root.
-        by_kernel = "pids" in group.limited or (os.geteuid() != 0 and limiter(self.limits))
-        processes = None if by_kernel else self.limits.processes
+        processes = None if "pids" in group.limited else self.limits.processes
+        if processes is not None and (counter := _counted_by_kernel(processes)):
+            command.exec[:0], processes = counter, None
+        inner = command.argv(launch) if command.needed else command.exec
         supervisor = Instructions(
-            argv, supervised=True, together=together, processes=processes, groups=group.files
+            [*confined, *inner],
+            supervised=True,
+            limits=self.limits.of_a_process(),
+            together=together,
+            processes=processes,
+            groups=group.files,
         )
-        return supervisor.argv(launch)
+        launch.argv = supervisor.argv(launch)
 
     def report(self) -> SandboxReport:
         gaps = [WHILE_IT_RUNS, SEARCHED, *([] if self.landlock else [NAMED_PIPES])]
-        limited = bool(limiter(self.limits))
         if not seccomp.supported():
             gaps.append("no system call filter for this processor: sockets of daemons can be reached")
         if self.unix_sockets:
             gaps.append("unix sockets are allowed: daemons whose sockets are visible can be reached")
         if self.level.network is Network.ON:
             gaps.append("the network is on: services of this machine can be reached too")
-        if not limited:
-            gaps.append(
-                "prlimit is not installed, so the memory of a process and the size of a file are not limited"
-            )
         filtered = Strength.ENFORCED if seccomp.supported() else Strength.PARTIAL
         return SandboxReport(
             self.name,
@@ -173,7 +180,7 @@ class Bubblewrap(ConfiningSandbox):
             processes=filtered,
             protected_paths=Strength.ENFORCED,
             known_gaps=tuple(gaps),
-            tried_gaps=partial(limit_gaps, root=os.geteuid() == 0 or not limited),
+            tried_gaps=partial(limit_gaps, root=not _counted_by_kernel(1)),
             why_not_better=self.why_not_better,
             hides_denied_paths=True,
         )
@@ -198,25 +205,28 @@ def _has_another_name(path: str) -> bool:
     return status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
 
 
-def limiter(limits: Limits) -> list[str]:
-    """The words that limit the command after them; none where `prlimit` is not installed."""
+def _counted_by_kernel(processes: int) -> list[str]:
+    """The words that make the kernel limit the processes of a command in its user namespace.
+
+    None for root, whom it does not limit, and where `prlimit` is not installed. Outside of the namespace the limit
+    would count all processes of the user.
+    """
     program = shutil.which("prlimit", path="/usr/bin:/bin")
-    if program is None:
+    if program is None or os.geteuid() == 0:
         return []
     import resource
 
-    wanted = (
-        ("nproc", limits.processes, resource.RLIMIT_NPROC),
-        ("data", limits.memory, resource.RLIMIT_DATA),
-        ("fsize", limits.file_size, resource.RLIMIT_FSIZE),
-        ("core", 0, resource.RLIMIT_CORE),
-    )
-    options = [f"--{name}={_within_hard(value, kind)}" for name, value, kind in wanted if value is not None]
-    return [program, *options, "--"]
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    return [program, f"--nproc={processes if hard == resource.RLIM_INFINITY else min(processes, hard)}", "--"]
 
 
-def _within_hard(value: int, kind: int) -> int:
-    import resource
+def _runnable(argv: list[str], env: Mapping[str, str], view: FileView) -> list[str]:
+    """A command as bwrap is to run it: through a shell, unless it is a program of the system that is there.
 
-    hard = resource.getrlimit(kind)[1]
-    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+    bwrap and prlimit answer for a program that is missing in words of their own, and bwrap with exit code 1.
+    """
+    program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
+    real = os.path.realpath(program) if program is not None and os.path.isabs(program) else ""
+    if within_any(real, SYSTEM_PROGRAMS) and not view.hides(real):
+        return argv
+    return ["/bin/sh", "-c", ANY_PROGRAM, "sh", *argv]

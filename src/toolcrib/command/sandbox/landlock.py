@@ -147,7 +147,7 @@ class Landlock(ConfiningSandbox):
             exec=launch.argv,
             landlock=landlock_rules(view, level, kernel.landlock_abi(), temporary),
             filter=seccomp.program(allowed),
-            limits=self._limits(),
+            limits=self.limits.of_a_process(),
             capabilities=True,
             supervised=True,
             env=for_the_command,
@@ -158,7 +158,12 @@ class Landlock(ConfiningSandbox):
         group = new_control_group(self.limits, launch)
         instructions.groups = group.files
         instructions.together = None if "memory" in group.limited else self.limits.together
-        instructions.processes = None if "pids" in group.limited else self.limits.processes
+        if "pids" not in group.limited and self.limits.processes is not None:
+            import resource
+
+            instructions.processes = self.limits.processes
+            # The kernel counts all threads of a user, so those that run already are added.
+            instructions.limits.append((resource.RLIMIT_NPROC, _own_threads() + self.limits.processes))
         launch.argv = instructions.argv(launch)
 
     def _settings_of_git(self, launch: Launch, view: FileView, temporary: str) -> dict[str, str]:
@@ -174,20 +179,6 @@ class Landlock(ConfiningSandbox):
             with open(fd, "wb") as file:
                 file.write(b"\n".join(readable_settings(path) for path in paths))
             launch.on_close.append(partial(_remove, made[variable]))
-        return made
-
-    def _limits(self) -> list[tuple[int, int]]:
-        import resource
-
-        wanted = self.limits
-        made = [(resource.RLIMIT_CORE, 0)]
-        if wanted.processes is not None:
-            # The kernel counts all threads of a user, so those that run already are added.
-            made.append((resource.RLIMIT_NPROC, _own_threads() + wanted.processes))
-        if wanted.memory is not None:
-            made.append((resource.RLIMIT_DATA, wanted.memory))
-        if wanted.file_size is not None:
-            made.append((resource.RLIMIT_FSIZE, wanted.file_size))
         return made
 
     def explain(self, returncode: int | None, output: str, launch: Launch) -> Denial | None:

@@ -76,6 +76,17 @@ class Limits:
     file_size: int | None = 8 << 30
     scratch: int | None = 1 << 30
 
+    def of_a_process(self) -> list[tuple[int, int]]:
+        """Those that `setrlimit` puts on each process by itself, as its arguments; no process leaves a core file."""
+        import resource
+
+        wanted = (
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_DATA, self.memory),
+            (resource.RLIMIT_FSIZE, self.file_size),
+        )
+        return [(kind, value) for kind, value in wanted if value is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class Level:

@@ -3,7 +3,7 @@ it was judged to be.
 
 By hand, for longer:
 
-    python -m tests.test_shell_patterns SEED COUNT [loop]
+    python -m tests.test_shell_patterns SEED COUNT [loop|xargs]
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ class Recorder(Local):
         streams: Streams,
         inherited: Sequence[int],
     ) -> PlanProcess:
+        if argv == ["ls"] and streams[1] is not None:  # its names are read by what comes after it
+            os.write(streams[1], "\n".join(os.listdir(self.root)).encode())  # noqa: PTH208
+            return _Done()
         self.started.append(list(argv))
         return _Done()
 
@@ -145,6 +148,18 @@ def loop(source: random.Random) -> str:
     return f"for f in {pattern}; do {tried}{body} ; done"
 
 
+def reader_of_names(source: random.Random) -> str:
+    """A command that gets the names of all files from xargs."""
+    words = [word for word in command(source).split(" ") if "*" not in word or source.random() < 0.2]
+    options = source.choice(["", "", " -r", " -n1", " -n 3", " -d '\\n'", " -I{}", " -I{}", " -d '\\n' -n1"])
+    if "-I" in options:
+        marked = source.choice(
+            ["{}", "{}", "src/{}", "x{}", "{}.txt", ".{}", "HEAD:{}", "-{}", "--x={}", "{}{}"]
+        )
+        words.insert(source.randint(1, len(words)), marked)
+    return f"ls | xargs{options} {' '.join(words)}"
+
+
 def wrong_of(argv: list[str], text: str) -> str | None:
     """How what a command became differs from what it was judged to be, or None."""
     name, row, at = find_synopsis(argv)
@@ -152,17 +167,20 @@ def wrong_of(argv: list[str], text: str) -> str | None:
     if row.inert:
         return None
     literal = set(shlex.split(text))
+    one_word = (
+        " -n1" in text or " -I" in text
+    )  # of xargs: it may stand for a text, but not for an output or a program
     try:
         found = read_arguments(name, row, [Word((word,) if word else ()) for word in argv[at:]])
     except NotProved as stopped:
         return f"became {argv}: {stopped.reason}"
     for option, value in found.values:
         touches = any(word[:1] == "-" and word.endswith(value.literal or "") for word in argv)
-        if value.literal not in literal and not touches:
+        if value.literal not in literal and not touches and not one_word:
             return f"became {argv}: {value.literal} is the value of {option}"
     repeats = {kind.rstrip("*") for kind in row.operands.split() if kind.endswith("*")} | {"read"}
     for word, kind in found.operands:
-        if word.literal not in literal and kind not in repeats:
+        if word.literal not in literal and kind not in repeats and not (one_word and kind == "data"):
             return f"became {argv}: {word.literal} is taken for {kind}"
         if row.contents and kind == "read" and objection(word.literal or "") is not None:
             return f"became {argv}: shows {word.literal}"
@@ -212,6 +230,13 @@ def test_no_hostile_name_makes_a_command_something_else() -> None:
 
 def test_no_hostile_name_makes_a_command_in_a_loop_something_else() -> None:
     seen, wrong = look(2, 4_000, loop)
+    assert wrong == []
+    assert seen["plain"] > 200, seen
+    assert seen["started"] > 200, seen
+
+
+def test_no_hostile_name_makes_a_command_of_xargs_something_else() -> None:
+    seen, wrong = look(3, 4_000, reader_of_names)
     assert wrong == []
     assert seen["plain"] > 200, seen
     assert seen["started"] > 200, seen
@@ -308,5 +333,9 @@ async def test_a_loop_over_a_pattern_hands_each_name_on_as_one_word(
 
 
 if __name__ == "__main__":
-    counts, faults = look(int(sys.argv[1]), int(sys.argv[2]), loop if sys.argv[3:] == ["loop"] else command)
+    counts, faults = look(
+        int(sys.argv[1]),
+        int(sys.argv[2]),
+        {"loop": loop, "xargs": reader_of_names}.get("".join(sys.argv[3:]), command),
+    )
     sys.stdout.write(f"{dict(counts)} wrong: {len(faults)}\n" + "\n".join(faults[:30]) + "\n")

@@ -28,7 +28,7 @@ class SandboxBackend:
     """A row of the order in which back ends are tried.
 
     `make` takes a workspace, a level and `BackendOptions`. `platforms` are values of `sys.platform`. `fix` tells a
-    person how to make it work, where this machine says nothing more exact.
+    person how to make it work, for a back end of which `remedy` knows nothing.
     """
 
     name: str
@@ -88,8 +88,9 @@ def choose(
             continue
         if problem := why_not_working(backend, trials):
             reasons.append(f"{backend.name}: {problem}")
-            fixes.append(remedy(backend.name, backend.fix))
-            better.append(f"{reasons[-1]}. To use it: {fixes[-1]}")
+            fix = remedy(backend.name, problem, backend.fix)
+            fixes += [fix] if fix else []
+            better.append(f"{reasons[-1]}. To use it: {fix}" if fix else reasons[-1])
             continue
         try:
             return backend.make(workspace, wanted, **{**options, "why_not_better": tuple(better)})

@@ -37,6 +37,7 @@ from toolcrib.command.sandbox.process.instructions import Instructions, Landlock
 if TYPE_CHECKING:
     from typing import Unpack
 
+NO_LANDLOCK = "this kernel has no Landlock"
 WHILE_IT_RUNS = (
     "WHILE a command runs, it can change protected files and create repositories, which your own git or editor obeys; "
     "they are put back, and what git would run is removed, only when the command has ended"
@@ -118,7 +119,7 @@ class Landlock(ConfiningSandbox):
         try:
             kernel.landlock_abi()
         except OSError as problem:
-            raise SandboxError(f"this kernel has no Landlock: {problem}") from None
+            raise SandboxError(f"{NO_LANDLOCK}: {problem}") from None
         if not seccomp.supported():
             raise SandboxError(f"there is no system call filter for {platform.machine()}")
 

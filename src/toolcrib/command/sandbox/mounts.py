@@ -18,6 +18,7 @@ from toolcrib.command.sandbox.level import Files, Level, Limits, Network, Sandbo
 TEMPORARY = ("/tmp", "/var/tmp")
 RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
 EMPTY = str(Path(__file__).parents[2] / "py.typed")
+NOT_INSTALLED = "bwrap is not installed"
 SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
 
 Mounts = dict[str, list[str]]
@@ -28,7 +29,7 @@ def bwrap() -> str:
     """The path of the bwrap program. Raises SandboxError if it is not installed."""
     found = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin")
     if found is None or not stat.S_ISREG(os.stat(found).st_mode):
-        raise SandboxError("bwrap is not installed")
+        raise SandboxError(NOT_INSTALLED)
     return found
 
 

@@ -153,7 +153,8 @@ SECRETS = [
     ("bash -c 'cat secrets/plan'", DENIED), ("echo \"$(cat secrets/plan)\"", DENIED), ("timeout 5 cat secrets/plan", DENIED),
     ("diff a.txt SECRETS/plan", DENIED), ("head -c 5 secrets/plan", DENIED),
     ("grep -r x .", ASKED), ("ls -R", ASKED), ("find . -name '*.c'", ASKED), ("rm -rf ./*", ASKED), ("ls ./*", ASKED),
-    ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", DENIED), ("echo secrets/*", DENIED), ("for f in secrets/*; do echo \"$f\"; done", DENIED),
+    ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", DENIED), ("echo secrets/*", DENIED), ("git ls-files | xargs cat", ASKED),
+    ("ls secrets | xargs cat", DENIED), ("ls | xargs -I{} cat secrets/{}", ASKED), ("for f in secrets/*; do echo \"$f\"; done", DENIED),
     ("x=secrets; cat $x/plan", ASKED), ("mytool .", ASKED), ("for f in *; do cat $f/plan; done", ASKED),
     ("cat a.txt", RUNS), ("grep -r x sub", RUNS), ("cat sub/*.c", RUNS), ("echo secrets", RUNS), ("rm a.txt", RUNS),
 ]  # fmt: skip

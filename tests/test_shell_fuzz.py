@@ -380,6 +380,7 @@ SEEDS = [
     "false; echo $? \"$?\"; echo $?", "grep foo a.txt | sort; echo \"exit: $?\"", "if false; then ls; else echo $?; fi; echo $?",
     "(false; echo $?) | cat; echo $?", "! false; echo $?", "false || echo $?; echo $?", "while false; do ls; done; echo $?",
     "for f in *.txt; do cat \"$f\"; done", "for f in src/*.py a.txt b*.txt; do echo \"== $f\"; test -f \"$f\" && wc -l $f; done | sort",
+    "for f in *.txt; do wc -l < \"$f\"; done", "for f in src/* a.txt none*; do echo \"$f: $(wc -l < \"$f\") $?\"; (cat; ls) < $f; done 2>&1 | sort",
     "for f in none*; do cat \"$f\"; echo $?; done", "for f in [ab].txt; do for g in src/*; do echo $f \"${g}\"; done; done 2>&1 | wc -l",
     "for f in *.txt\ndo\nif [ -s \"$f\" ]; then head -n 1 \"$f\"; else echo empty; fi\ndone > /dev/null", "cat \"$(for f in src/*.py; do echo $f; done)\"",
     "echo $(false; echo $?) $?", "for i in {1..3}; do test -f $i; echo $?; done", "cat {a,b}.txt src/{a,b}*.py; echo {3..-1}",

@@ -319,6 +319,42 @@ async def test_a_name_in_an_option_is_judged_again(tmp_path: Path) -> None:
     ]  # the other chooses a file that may hold secrets
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('for f in *.txt; do cat < "$f"; done', ["blank.txt", "c.txt"]), ("for f in *.txt; do cat < $f; done", ["c.txt"]),
+        ('for f in x* *.txt; do cat < "$f"; done', ["blank.txt", "c.txt"]), ('for f in w* *.txt; do (cat) < "$f"; done', ["blank.txt", "c.txt"]),
+        ('for f in s*; do cat < "$f/c.txt"; done', ["sub/c.txt"]), ('for f in *.txt; do echo "$(cat < "$f")"; done', ["blank.txt", "c.txt"]),
+        ('for f in none*; do cat < "$f"; done', []),
+    ],
+)  # fmt: skip
+async def test_a_loop_reads_only_what_it_may_show(text: str, shown: list[str], tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for name, place in {
+        "a b.txt": "blank.txt",
+        "c.txt": "c.txt",
+        "x.pem": "x.pem",
+        "sub/c.txt": "sub/c.txt",
+        "s.env/c.txt": "secret",
+    }.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(f"{place}\n")
+    (tmp_path / "outside").write_text("outside\n")
+    (work / "way-out").symlink_to(tmp_path / "outside")
+    found = judge(text)
+    assert found.verdict == "plain" and found.plan is not None
+    with (tmp_path / "out").open("wb") as out, Path(os.devnull).open("rb") as null:  # noqa: ASYNC230
+        await run_plan(
+            found.plan,
+            Local(str(work)),
+            env=ENV,
+            stdin=null.fileno(),
+            stdout=out.fileno(),
+            stderr=null.fileno(),
+        )
+    assert (tmp_path / "out").read_text().split() == shown
+
+
 @pytest.mark.promise("shell-commands.md", "a name that would be split without quotes stops its command")
 @pytest.mark.parametrize(("text", "wanted"), LOOPS)
 async def test_a_loop_over_a_pattern_hands_each_name_on_as_one_word(

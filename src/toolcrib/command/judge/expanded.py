@@ -29,13 +29,13 @@ def objection_to_expanded(
     if (
         proved is None
     ):  # nothing was promised of it: a person said yes, or xargs and find check their own names
-        return _objection_to_names(argv[0], names, root, contents=True)
+        return objection_to_names(argv[0], names, root, contents=True)
     if proved.usage.inert:
         return None
     became = _recognised([Word((text,) if text else ()) for text in argv])
     if became is None or became.name != proved.name or became.usage != proved.usage:
         return f"{argv[0]}: not run, for a name that a pattern matched would change what it does"
-    if (wrong := _objection_to_names(argv[0], names, root, contents=proved.usage.contents)) is not None:
+    if (wrong := objection_to_names(argv[0], names, root, contents=proved.usage.contents)) is not None:
         return wrong
     before = {(touched.path, touched.access) for touched in proved.operands}
     may = {touched.access for touched in proved.operands}
@@ -67,7 +67,7 @@ def _recognised(words: Sequence[Word]) -> Recognised | None:
         return None
 
 
-def _objection_to_names(program: str, names: Sequence[str], root: str, *, contents: bool) -> str | None:
+def objection_to_names(program: str, names: Sequence[str], root: str, *, contents: bool) -> str | None:
     """What is wrong with names, each taken for a path and for a path in a revision (`HEAD:path`)."""
     for name in names:
         for path in (name, name.partition(":")[2] or name):

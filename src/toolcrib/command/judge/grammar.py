@@ -226,6 +226,8 @@ def _redirects(op: str, fd: int, word: Word, *, explicit: bool) -> list[Redirect
         return [Redirect(fd, "text", word)]
     text = word.literal
     if text is None:
+        if op == "<" and word.names_of_loops and not word.substitutions:
+            return [Redirect(fd, "read", word)]
         raise NotProved("a redirection whose target is only known when it runs")
     if op == "<<<":
         return [Redirect(fd, "text", Word((text + "\n",)))]

@@ -11,7 +11,7 @@ from toolcrib.command.judge.git_filters import COMPARES, filter_of
 from toolcrib.command.judge.git_reads import git_reads_elsewhere
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
-from toolcrib.command.judge.recognise import DOES, Recognised, recognise
+from toolcrib.command.judge.recognise import DOES, NAMED, Recognised, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import (
     Command,
@@ -161,12 +161,14 @@ class PlanJudge:
         for redirect in redirects:
             if redirect.kind not in ("read", "write", "append") or not isinstance(redirect.target, Word):
                 continue
-            target = redirect.target.literal or ""
+            target, is_pattern = redirect.target.spelled, redirect.target.is_glob
             access: Access = "read" if redirect.kind == "read" else "write"
+            if is_pattern and not NAMED.search(target):
+                reasons.append("a pattern that can match any name")
             for folder in sorted(folders):
                 path = paths.relative(paths.join(folder, target), self.workspace)
-                operands.append(Operand(path, access))
-                if (wrong := paths.objection(path)) is not None:
+                operands.append(Operand(path, access, "pattern" if is_pattern else "file"))
+                if (wrong := paths.objection(path, pattern=is_pattern)) is not None:
                     reasons.append(wrong)
             if access == "write":
                 effect = "write"

@@ -282,9 +282,9 @@ def _check_glob(word: Word) -> None:
 
 
 def _check_names(word: Word) -> None:
-    """Raises NotProved for names of a loop beside another pattern or a substitution, or behind a dot."""
-    if not all(isinstance(part, str | LoopName) for part in word.parts):
-        raise NotProved("a name of a loop beside a pattern or a substitution")
+    """Raises NotProved for names of a loop beside another pattern or what may become several words, or behind a dot."""
+    if word.splits or not all(isinstance(part, str | LoopName | Substitution) for part in word.parts):
+        raise NotProved("a name of a loop beside a pattern or a substitution without quotes")
     if word.prefix.endswith("."):
         raise NotProved("a name of a loop behind a dot")
 

@@ -31,16 +31,18 @@ def named_word(word: Word, names: Mapping[str, str]) -> Word:
     """The word with the names to which loops have come; ValueError for one that a shell would split or expand again."""
     if not word.names_of_loops:
         return word
-    text = ""
+    parts: list[str | Glob | Substitution] = []
     for part in word.parts:
-        if not isinstance(part, LoopName):
-            text += part if isinstance(part, str) else ""
-            continue
-        name = names[part.variable]
-        if not part.quoted and name != part.sign and SPLIT.search(name):
-            raise ValueError(f'{name!r} would become other words: write "${part.variable}", with quotes')
-        text += name
-    return Word((text,) if text else ())
+        text = part
+        if isinstance(part, LoopName):
+            text = names[part.variable]
+            if not part.quoted and text != part.sign and SPLIT.search(text):
+                raise ValueError(f'{text!r} would become other words: write "${part.variable}", with quotes')
+        if isinstance(text, str) and parts and isinstance(before := parts[-1], str):
+            parts[-1] = before + text
+        else:
+            parts.append(text)
+    return Word(tuple(parts))
 
 
 def _fields(word: Word, printed: Sequence[str]) -> list[str]:

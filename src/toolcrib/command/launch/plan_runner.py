@@ -11,10 +11,10 @@ import os
 import stat
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_links
+from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_links, objection_to_names
 from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand, named_word
@@ -237,11 +237,12 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
     try:
         try:
             argv = await _argv(stage, state, streams, pipes) if isinstance(stage, Command) else []
+            redirects = [_named(redirect, state) for redirect in stage.redirects]
         except _Refused as refused:
             await complain(streams[2], str(refused))
             return 1
         after = await redirected(
-            stage.redirects,
+            redirects,
             streams,
             opened,
             lambda path, flags: state.host.open(path, folder=state.folder, flags=flags),
@@ -261,6 +262,19 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
         for pipe in pipes:
             pipe.close("read")
             pipe.close("write")
+
+
+def _named(redirect: Redirect, state: _State) -> Redirect:
+    """The redirection with the name to which a loop has come. Raises _Refused for one that may not be read."""
+    if not isinstance(redirect.target, Word) or not redirect.target.names_of_loops:
+        return redirect
+    try:
+        word = named_word(redirect.target, state.names)
+    except ValueError as problem:
+        raise _Refused(f"<: not run, for {problem}") from None
+    if (wrong := objection_to_names("<", [word.spelled], state.host.root, contents=True)) is not None:
+        raise _Refused(wrong)
+    return replace(redirect, target=word)
 
 
 async def _compound(stage: Compound, state: _State, streams: Streams) -> int:

@@ -157,11 +157,16 @@ def reader_of_names(source: random.Random) -> str:
             ["{}", "{}", "src/{}", "x{}", "{}.txt", ".{}", "HEAD:{}", "-{}", "--x={}", "{}{}"]
         )
         words.insert(source.randint(1, len(words)), marked)
-    return f"ls | xargs{options} {' '.join(words)}"
+    before = source.choice(
+        ["", "", "", "/usr/bin/", "command ", "env ", "LC_ALL=C ", "\\", "timeout 5 ", "command /bin/"]
+    )
+    return f"ls | {before}xargs{options} {' '.join(words)}"
 
 
 def wrong_of(argv: list[str], text: str) -> str | None:
     """How what a command became differs from what it was judged to be, or None."""
+    if argv[0].endswith("xargs"):
+        return f"started {argv}, which takes names that nobody looked at"
     name, row, at = find_synopsis(argv)
     row = row.reading or row
     if row.inert:
@@ -239,7 +244,7 @@ def test_no_hostile_name_makes_a_command_of_xargs_something_else() -> None:
     seen, wrong = look(3, 4_000, reader_of_names)
     assert wrong == []
     assert seen["plain"] > 200, seen
-    assert seen["started"] > 200, seen
+    assert seen["started"] > 100, seen
 
 
 # A pattern where one word belongs: the names after the first would be an option, a program, an output or a second file.

@@ -245,7 +245,7 @@ def _xargs(
     """Reads `find … | xargs …`. Nothing but the pipe may be the input, and nothing but names may come through it."""
     if any(redirect.fd == 0 for redirect in command.redirects):
         raise NotProved("xargs: its input is not a list of names")
-    if (form := xargs_form(argv)) is None:
+    if (form := xargs_form([word.literal for word in words])) is None:
         return _xargs_of_find(words, argv, before)
     printed = [word for stage in before if isinstance(stage, Command) for word in stage.words]
     if not prints_names(before) or MORE_THAN_NAMES & {word.literal for word in printed}:

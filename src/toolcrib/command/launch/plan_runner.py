@@ -367,7 +367,7 @@ async def _command(
         return await _cd(argv[1:], state, streams[2])
     if name == ":":
         return 0
-    if name == "xargs" and (form := xargs_form(argv)) is not None:
+    if (form := xargs_form(argv)) is not None:
         return await _xargs(command, form, argv, state, streams)
     if name == "command":  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]

@@ -62,6 +62,8 @@ def xargs_form(argv: Sequence[str | None]) -> XargsForm | None:
     >>> xargs_form(["xargs", "-n", "2", "wc", "-l"]).at, xargs_form(["xargs", "-0", "wc"])
     (3, None)
     """
+    if argv[0] != "xargs":  # as it is written: what is judged and what is run must be the same
+        return None
     texts = [text if text is not None else "" for text in argv]
     at, most, mark, lines, needed = 1, None, "", False, False
     while at < len(texts) and texts[at].startswith("-"):

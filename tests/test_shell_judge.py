@@ -324,6 +324,15 @@ def test_what_changes_a_file_that_only_a_listing_names_may_change_any() -> None:
         ), text
 
 
+def test_names_that_a_shell_would_hand_to_xargs_may_be_any() -> None:
+    """`sort` gets `-o` and a file from names that somebody chose, where a shell runs what was only asked about."""
+    for text in ("ls | xargs sort; touch x", "git ls-files | xargs -n1 cat && touch x"):
+        reached = accesses_of(text, judge(text), ".", unasked=True)
+        assert any(
+            access.reach == "write" and access.target == "/" and access.subtree for access in reached
+        ), text
+
+
 def test_what_is_moved_away_counts_as_deleted() -> None:
     for text in ("mv a b", "git mv a b", "git mv -f a b"):
         assert Operand("a", "delete") in judge(text).operands, text

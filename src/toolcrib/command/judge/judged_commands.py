@@ -25,6 +25,7 @@ from toolcrib.command.plan import (
     show_word,
 )
 from toolcrib.command.programs.options import Access, Effect, worst
+from toolcrib.command.programs.xargs import xargs_form
 
 MAX_FOLDERS = 8  # that a command might run in, after many a cd
 STDIN = "/dev/stdin"
@@ -51,9 +52,12 @@ class JudgedCommand:
 class PlanJudge:
     """Collects the judged commands of a plan. `workspace` is the absolute path of the workspace, if it is known."""
 
-    __slots__ = ("leads", "links", "parts", "shows", "workspace")
+    __slots__ = ("leads", "links", "parts", "run_by_us", "shows", "workspace")
 
-    def __init__(self, workspace: str | None = None, links: Links | None = None) -> None:
+    def __init__(
+        self, workspace: str | None = None, links: Links | None = None, *, run_by_us: bool = True
+    ) -> None:
+        self.run_by_us = run_by_us  # a shell would hand on the names that xargs reads as they are
         self.parts: list[JudgedCommand] = []
         self.workspace = workspace
         self.links = links
@@ -108,6 +112,8 @@ class PlanJudge:
             return JudgedCommand(argv[0], argv, set_up, "exec", touched)
         try:
             known = recognise(with_pipes_named(command.words), command, before)
+            if not self.run_by_us and xargs_form([word.literal for word in command.words]) is not None:
+                raise NotProved("xargs: a shell would hand on names that nobody looked at")
         except UnknownProgram as unknown:
             if set_up is not None:
                 return JudgedCommand(argv[0], argv, set_up, "exec", touched)

@@ -91,7 +91,7 @@ def _judge(
 ) -> Judgement:
     try:
         plan = unwrapped(parse(command, run_by_us=run_by_us), run_by_us=run_by_us)
-        found = _of_plan(command, plan, cwd_is_workspace, env, workspace, links)
+        found = _of_plan(command, plan, cwd_is_workspace, env, workspace, links, run_by_us=run_by_us)
         if found.verdict != "plain" and run_by_us:  # a shell will run it, if anything does
             return _judge(command, cwd_is_workspace, env, workspace, links, run_by_us=False)
     except NotProved as stopped:
@@ -113,8 +113,10 @@ def _of_plan(
     env: Mapping[str, str],
     workspace: str | None,
     links: Links | None,
+    *,
+    run_by_us: bool,
 ) -> Judgement:
-    judging = PlanJudge(workspace, links)
+    judging = PlanJudge(workspace, links, run_by_us=run_by_us)
     judging.plan(plan, (".",))
     parts = tuple(judging.parts)
     reasons = [part.reason for part in parts if part.reason]

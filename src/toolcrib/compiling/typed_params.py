@@ -22,12 +22,13 @@ from toolcrib.schema.canonical import clean
 
 __all__ = ["TypedParams"]
 
-# A text without all but digits, points, exponents and signs, in which each number stands alone between separators.
-PARTED = bytes.maketrans(b":E", b",e")
+# What is left out of a text to look at its numbers: all but digits, points, exponents, signs and separators.
 OTHERS = bytes(byte for byte in range(256) if chr(byte) not in "0123456789.eE-,:")
-# The same with one digit for all and for points, to see at once whether there is a long number at all, and where.
+PARTED = bytes.maketrans(b":E", b",e")  # with one separator for all
+# With one digit for all and for points, to see at once whether there is a long number at all, and where.
 ALIKE = bytes.maketrans(b"123456789.E", b"0000000000e")
 LONG = b"0" * 16  # a float holds 15 digits
+TINY = b"0e-0"  # 1e-400 is read as 0
 NONE: Final[list[bytes]] = []
 
 
@@ -119,12 +120,12 @@ class TypedParams:
         """The params that were read from a text, which has to be looked at more closely."""
         tiny, long, integers = False, NONE, False  # numbers that a float may not hold
         if self._core is not None:
-            written = text.encode() if isinstance(text, str) else text
-            alike = written.translate(ALIKE, OTHERS)
+            numbers = (text.encode() if isinstance(text, str) else text).translate(None, OTHERS)
+            alike = numbers.translate(ALIKE)
             colons = alike.count(b":")  # here there are fewer characters to look at
-            tiny = b"e-" in alike  # 1e-400 is read as 0
+            tiny = TINY in alike
             if LONG in alike:
-                found = _long_numbers(written, alike)
+                found = _long_numbers(numbers, alike)
                 long = [number for number in found if not number.isdigit()]
                 integers = len(long) < len(found)
         elif isinstance(text, str):
@@ -171,17 +172,19 @@ class TypedParams:
         return field_errors(self.schema, value, map(failure, errors))
 
 
-def _long_numbers(written: bytes, alike: bytes) -> list[bytes]:
+def _long_numbers(numbers: bytes, alike: bytes) -> list[bytes]:
     """What looks like a number of more digits than a float may hold, without its sign.
 
-    `alike` is the text as `ALIKE` makes it.
+    `numbers` is a text without `OTHERS`, `alike` the same as `ALIKE` makes it.
     """
-    parted = written.translate(PARTED, OTHERS) + b","
+    parted = numbers.translate(PARTED) + b","
+    find, size = parted.find, len(LONG)
     found: list[bytes] = []
     at = 0
-    for before in alike.split(LONG)[:-1]:  # each ends where digits begin
-        at += len(before) + len(LONG)
-        found.append(parted[at - len(LONG) : parted.find(b",", at)])
+    for before in map(len, alike.split(LONG)[:-1]):  # each part ends where digits begin
+        at += before
+        found.append(parted[at : find(b",", at + size)])
+        at += size
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -452,3 +453,15 @@ async def test_calls_whose_lines_do_not_reach_the_disk_do_not_run(
     log.flush()
     assert [item["event"] for item in records(log.path)].count("decided") == 2
     assert log.check().ok
+
+
+async def test_a_folder_that_is_gone_meanwhile_is_told_in_plain_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    log = AuditLog(tmp_path / "logs" / "a.jsonl", key=KEY, complain=told.append)
+    watched_disk(monkeypatch, lambda: shutil.rmtree(tmp_path / "logs"))
+    result = await Toolbox([touch], autonomy="full", audit=log).call("touch", {"name": "a"})
+    log.flush()
+    assert result.is_error
+    assert told[0] == "the audit log a.jsonl cannot be written: No such file or directory; the call is not run"

@@ -114,15 +114,19 @@ class LogFile:
                 if not stat.S_ISREG(status.st_mode):
                     raise OSError(0, "it is no ordinary file")
                 with locked(fd):
-                    try:
-                        if os.path.samestat(status, self.path.lstat()):
-                            yield fd
-                            return
-                    except FileNotFoundError:
-                        pass
+                    if self._is_in_place(status):
+                        yield fd
+                        return
             finally:
                 os.close(fd)
         raise OSError(0, "it is replaced again and again")
+
+    def _is_in_place(self, status: os.stat_result) -> bool:
+        """Whether the file that was opened still stands at the log's path."""
+        try:
+            return os.path.samestat(status, self.path.lstat())
+        except FileNotFoundError:
+            return False
 
     def _open(self, create: bool) -> int:
         try:

@@ -16,7 +16,7 @@ class Goal(NamedTuple):
 
 GOALS: dict[tuple[str, str], Goal] = {
     ("calls", "async"): Goal("× floor", 4),
-    ("calls", "async, subscriber"): Goal("× floor", 6),
+    ("calls", "async, subscriber"): Goal("× floor", 5),
     ("calls", "async, events()"): Goal("× floor", 6),
     ("calls", "sync"): Goal("× floor", 25),
     ("calls", "nested"): Goal("× floor", 1.2),

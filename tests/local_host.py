@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolcrib.command.launch.plan_runner import PlanProcess
@@ -118,3 +118,40 @@ class _LocalChild:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 pass
+
+
+class Recorder(Local):
+    """Starts nothing, and notes what would have been started: `started`.
+
+    `answered` gives the status of a program that is not noted, and may print what it would print; else None.
+    """
+
+    def __init__(self, root: str, answered: Callable[[Sequence[str], Streams], int | None]) -> None:
+        super().__init__(root)
+        self.started: list[list[str]] = []
+        self._answered = answered
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        folder: str,
+        env: Mapping[str, str],
+        streams: Streams,
+        inherited: Sequence[int],
+    ) -> PlanProcess:
+        status = self._answered(argv, streams)
+        if status is None:
+            self.started.append(list(argv))
+        return _Ended(status or 0)
+
+
+class _Ended:
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    async def wait(self) -> int:
+        return self.status
+
+    def kill(self) -> None:
+        pass

@@ -464,4 +464,6 @@ async def test_a_folder_that_is_gone_meanwhile_is_told_in_plain_words(
     result = await Toolbox([touch], autonomy="full", audit=log).call("touch", {"name": "a"})
     log.flush()
     assert result.is_error
-    assert told[0] == "the audit log a.jsonl cannot be written: No such file or directory; the call is not run"
+    assert (
+        told[0] == "the audit log a.jsonl cannot be written: No such file or directory; the call is not run"
+    )

@@ -16,14 +16,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.local_host import Local
+from tests.local_host import Recorder
 from toolcrib.command.judge import judge
-from toolcrib.command.launch import PlanProcess, run_plan
+from toolcrib.command.launch import run_plan
 from toolcrib.command.launch.plan_streams import Streams
 
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
@@ -106,42 +106,14 @@ def statement(source: random.Random, depth: int, loops: tuple[str, ...]) -> str:
     )
 
 
-class Noting(Local):
-    """Notes what would be started instead, with the status of `true` and `false`."""
-
-    def __init__(self, root: str) -> None:
-        super().__init__(root)
-        self.started: list[list[str]] = []
-
-    async def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        folder: str,
-        env: Mapping[str, str],
-        streams: Streams,
-        inherited: Sequence[int],
-    ) -> PlanProcess:
-        if argv[0] not in ("true", "false"):
-            self.started.append(list(argv))
-        return _Ended(int(argv[0] == "false"))
-
-
-class _Ended:
-    def __init__(self, status: int) -> None:
-        self.status = status
-
-    async def wait(self) -> int:
-        return self.status
-
-    def kill(self) -> None:
-        pass
+def status_of(argv: Sequence[str], streams: Streams) -> int | None:
+    return {"true": 0, "false": 1}.get(argv[0])
 
 
 async def by_plan(text: str, work: str) -> list[list[str]]:
     plan = judge(text).plan
     assert plan is not None
-    host = Noting(work)
+    host = Recorder(work, status_of)
     null = os.open(os.devnull, os.O_RDWR)
     try:
         await run_plan(plan, host, env=ENV, stdin=null, stdout=null, stderr=null, timeout=20)

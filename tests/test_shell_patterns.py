@@ -15,15 +15,15 @@ import shlex
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.local_host import Local
+from tests.local_host import Local, Recorder
 from toolcrib.command.judge import judge
 from toolcrib.command.judge.paths import objection
-from toolcrib.command.launch import PlanProcess, run_plan
+from toolcrib.command.launch import run_plan
 from toolcrib.command.launch.plan_streams import Streams
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Plan, Word
@@ -43,42 +43,23 @@ LITERALS = ["a.txt", "README.md", "1", "x", "-", "--", "HEAD", "src", "n"]
 ENV = {"PATH": "/usr/bin:/bin"}
 
 
-class _Done:
-    async def wait(self) -> int:
+def names_of_ls(work: Path) -> Callable[[Sequence[str], Streams], int | None]:
+    """`ls` prints its names, which are read by what comes after it; no other program is started."""
+
+    def answered(argv: Sequence[str], streams: Streams) -> int | None:
+        if list(argv) != ["ls"] or streams[1] is None:
+            return None
+        os.write(streams[1], "\n".join(os.listdir(work)).encode())  # noqa: PTH208
         return 0
 
-    def kill(self) -> None:
-        pass
-
-
-class Recorder(Local):
-    """Starts nothing and notes what would have been started."""
-
-    def __init__(self, root: str) -> None:
-        super().__init__(root)
-        self.started: list[list[str]] = []
-
-    async def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        folder: str,
-        env: Mapping[str, str],
-        streams: Streams,
-        inherited: Sequence[int],
-    ) -> PlanProcess:
-        if argv == ["ls"] and streams[1] is not None:  # its names are read by what comes after it
-            os.write(streams[1], "\n".join(os.listdir(self.root)).encode())  # noqa: PTH208
-            return _Done()
-        self.started.append(list(argv))
-        return _Done()
+    return answered
 
 
 async def started(text: str, work: Path) -> list[list[str]]:
     """The programs that a plain command would start there, with their arguments."""
     plan = judge(text).plan
     assert plan is not None
-    host = Recorder(str(work))
+    host = Recorder(str(work), names_of_ls(work))
     null = os.open(os.devnull, os.O_RDWR)
     try:
         await run_plan(plan, host, env=ENV, stdin=null, stdout=null, stderr=null, harden_git=False)

@@ -234,6 +234,10 @@ class Answer:
         """Whether the call may run."""
         return self.verdict is not Verdict.NO
 
+    def lasting_among(self, offered: tuple[Lasting, ...]) -> Lasting:
+        """For how long an ALWAYS is kept, where only these can be offered."""
+        return self.lasting if self.lasting in offered else Lasting.RUN
+
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON data; `Answer(**data)` reads it back."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

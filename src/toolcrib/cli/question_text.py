@@ -148,7 +148,7 @@ def remembered(question: Question, answer: Answer) -> str:
     until = ""
     if answer.expires is not None:
         until = f", until {local_minute(answer.expires)}"
-    lasting = answer.lasting if answer.lasting in question.lastings else Lasting.RUN
+    lasting = answer.lasting_among(question.lastings)
     back = "" if lasting is Lasting.RUN else " (toolcrib approvals takes it back)"
     return f"Always: {what}, {WHERE[lasting]}{until}{back}."
 

@@ -56,9 +56,6 @@ class Substitution:
     piped: bool = False
 
 
-LAST_STATUS = "?"  # `$(printenv ?)` stands for `$?`: the runner knows it without a program
-
-
 RedirectKind = Literal["null", "dup", "read", "write", "append", "text"]
 REDIRECT_KINDS = ("null", "dup", "read", "write", "append", "text")
 WordPart = str | Glob | Substitution
@@ -207,12 +204,12 @@ class Plan:
 
 def is_last_status(part: Substitution) -> bool:
     """Whether a substitution stands for `$?`, the status of the command before."""
-    return part.plan == _LAST_STATUS
+    return part.plan == LAST_STATUS
 
 
 def last_status(*, quoted: bool) -> Substitution:
     """`$?`, inside double quotes or outside."""
-    return Substitution(_LAST_STATUS, quoted)
+    return Substitution(LAST_STATUS, quoted)
 
 
 def commands(plan: Plan) -> Iterator[Command]:
@@ -229,7 +226,9 @@ def commands(plan: Plan) -> Iterator[Command]:
                         yield from commands(part.plan)
 
 
-_LAST_STATUS = Plan((Step(";", Pipeline((Command((Word(("printenv",)), Word((LAST_STATUS,)))),))),))
+STATUS_VARIABLE = "?"
+# `$(printenv ?)` stands for `$?`: the runner knows it without a program.
+LAST_STATUS = Plan((Step(";", Pipeline((Command((Word(("printenv",)), Word((STATUS_VARIABLE,)))),))),))
 
 # --- shown to a person ------------------------------------------------------------------------------------
 

@@ -110,8 +110,7 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
             return refused
         if not isinstance(arguments, dict):
             return refused
-    held = Lasting(lasting) if lasting in question.lastings else Lasting.RUN
-    return Answer(verdict, "", by, scope, held, None, arguments)
+    return Answer(verdict, "", by, scope, Lasting(lasting), None, arguments)
 
 
 def _input_request(question: Question) -> dict[str, Any]:

@@ -232,7 +232,7 @@ class Approvals:
         if not offered.get(scope, True):
             scope = Scope.ARGUMENTS
         lastings = self.lastings() if scope is Scope.TOOL else question.lastings
-        lasting = answer.lasting if answer.lasting in lastings else Lasting.RUN
+        lasting = answer.lasting_among(lastings)
         approval = Approval(
             os.urandom(4).hex(),
             question.tool,

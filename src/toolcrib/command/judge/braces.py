@@ -15,8 +15,9 @@ PLAIN = r"[A-Za-z0-9_./:@%+=*?-]"
 LIST = rf"{PLAIN}*(?:,{PLAIN}*)+"
 NUMBERS = r"-?[0-9]{1,6}\.\.-?[0-9]{1,6}"
 LETTERS = r"[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z]"
-GROUP = re.compile(rf"\{{({LIST}|{NUMBERS}|{LETTERS})\}}")
-BRACED = re.compile(rf"(?:[A-Za-z0-9_./:@%+=*?,-]|\{{(?:{LIST}|{NUMBERS}|{LETTERS})\}})+")
+INSIDE = f"{LIST}|{NUMBERS}|{LETTERS}"
+GROUP = re.compile(rf"\{{({INSIDE})\}}")
+BRACED = re.compile(rf"(?:{PLAIN}|,|\{{(?:{INSIDE})\}})+")
 
 
 def expanded(text: str) -> list[str] | None:

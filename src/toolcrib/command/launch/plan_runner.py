@@ -8,7 +8,6 @@ and one that was ended by a signal 128 plus the signal's number.
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,14 @@ from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand, named_word
 from toolcrib.command.launch.git_options import hardened
-from toolcrib.command.launch.plan_streams import PipeReader, Streams, complain, redirected
+from toolcrib.command.launch.plan_streams import (
+    MAX_PIPED,
+    PipeReader,
+    Streams,
+    complain,
+    piped_text,
+    redirected,
+)
 from toolcrib.command.plan import (
     Command,
     Compound,
@@ -36,7 +42,6 @@ from toolcrib.command.programs.xargs import XargsForm, words_of_input, xargs_for
 
 NOT_FOUND = 127
 NOT_RUN = 126
-MAX_SUBSTITUTION = 1 << 20  # bytes of what `$( … )` prints
 MAX_STARTED = 1_000  # commands that one xargs starts
 ROUND = 0.001  # seconds between two rounds of a loop
 
@@ -345,7 +350,7 @@ async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
             finally:
                 os.close(writing)
                 writing = -1
-            data = (await collecting.all())[:MAX_SUBSTITUTION]
+            data = (await collecting.all())[:MAX_PIPED]
     finally:
         if writing >= 0:  # cancelled meanwhile
             os.close(writing)
@@ -411,7 +416,7 @@ async def _command(
 async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _State, streams: Streams) -> int:
     """Starts the command of xargs with the words of its input, each looked at before. The status is that of xargs."""
     try:
-        given = words_of_input(await _input(streams[0]), form)
+        given = words_of_input(await piped_text(streams[0]), form)
         started = list(form.commands(argv, given))
         if len(started) > MAX_STARTED:
             raise ValueError(f"it would start more than {MAX_STARTED:,} commands")
@@ -431,17 +436,6 @@ async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _Sta
             return status if status in (NOT_RUN, NOT_FOUND) else 124 if status == 255 else 125
         worst = 123 if status else worst
     return worst
-
-
-async def _input(fd: int | None) -> str:
-    """All that comes through a pipe. Raises ValueError if it is none, if it is too long, or no text of words."""
-    if fd is None or not stat.S_ISFIFO(os.fstat(fd).st_mode):
-        raise ValueError("its input is no pipe")
-    async with PipeReader(os.dup(fd)) as reading:
-        data = await reading.all()
-    if len(data) > MAX_SUBSTITUTION or b"\0" in data:
-        raise ValueError("its input is too long, or has a NUL in it")
-    return data.decode("utf-8", "surrogateescape")
 
 
 async def _cd(args: list[str], state: _State, errors: int | None) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 
 from toolcrib.command.plan import Redirect, Word
 
+MAX_PIPED = 1 << 20  # bytes that are read from one pipe
 MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
 READ = os.O_RDONLY
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -38,6 +40,17 @@ class PipeReader:
 
     async def all(self) -> bytes:
         return await self._collecting
+
+
+async def piped_text(fd: int | None) -> str:
+    """All that comes through a pipe. Raises ValueError if it is none, if it is too long, or no text of words."""
+    if fd is None or not stat.S_ISFIFO(os.fstat(fd).st_mode):
+        raise ValueError("its input is no pipe")
+    async with PipeReader(os.dup(fd)) as reading:
+        data = await reading.all()
+    if len(data) > MAX_PIPED or b"\0" in data:
+        raise ValueError("its input is too long, or has a NUL in it")
+    return data.decode("utf-8", "surrogateescape")
 
 
 async def redirected(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import LAST_STATUS
+from toolcrib.command.plan import STATUS_VARIABLE
 from toolcrib.command.programs.options import Arguments
 
 # Databases that are files of the system. `hosts` and `networks` would ask a server, `shadow` shows hashes.
@@ -58,7 +58,7 @@ def capabilities(found: Arguments) -> None:
 
 
 def printed_variables(found: Arguments) -> None:
-    if not found.of("data") or not set(found.of("data")) <= VARIABLES | {LAST_STATUS}:
+    if not found.of("data") or not set(found.of("data")) <= VARIABLES | {STATUS_VARIABLE}:
         raise NotProved("printenv: variables that are not on its list")
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolcrib.command.plan import Command, Pipeline, Plan, Stage, Step, Substitution, Word
+from toolcrib.command.plan import (
+    Command,
+    Pipeline,
+    Plan,
+    Stage,
+    Step,
+    Substitution,
+    Word,
+    is_last_status,
+)
 
 LISTERS = (
     ("git", "ls-files"), ("git", "rev-parse"), ("git", "merge-base"), ("git", "describe"), ("git", "rev-list"),
@@ -15,13 +24,13 @@ LISTERS = (
 CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
 
 
-NUMBERS = {"id -u", "id --user", "id -g", "id -ru", "nproc", "nproc --all", "printenv '?'"}
+NUMBERS = {"id -u", "id --user", "id -g", "id -ru", "nproc", "nproc --all"}
 
 
 def is_number(word: Word) -> bool:
     """Whether a word is the output of a program that prints a number and nothing else."""
     inner = word.substitutions
-    return len(inner) == len(word.parts) == 1 and str(inner[0].plan) in NUMBERS
+    return len(inner) == len(word.parts) == 1 and (is_last_status(inner[0]) or str(inner[0].plan) in NUMBERS)
 
 
 def lists_names(word: Word) -> bool:

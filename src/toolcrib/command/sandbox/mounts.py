@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from toolcrib.command.sandbox.files.file_view import FileView
-from toolcrib.command.sandbox.files.paths import between, innermost, within, within_any
+from toolcrib.command.sandbox.files.paths import between, innermost_around, within, within_any
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
 
 # The scratch folder of the sandbox is mounted on these.
@@ -145,14 +145,13 @@ def _reopens_denied(path: str, words: list[str], view: FileView) -> bool:
 
 def _above(path: str, view: FileView, level: Level) -> list[str]:
     """The folders above a path that a command may write to."""
-    around = innermost(path, [place for place in view.writable(level) if place != path])
+    around = innermost_around(path, view.writable(level))
     return between(around, path) if around else []
 
 
 def _hidden_anyway(path: str, view: FileView) -> bool:
     """Whether a hidden path lies in something that is hidden."""
-    places = (*view.hidden, *view.shown, view.workspace)
-    return innermost(path, (place for place in places if place != path)) in view.hidden
+    return innermost_around(path, (*view.hidden, *view.shown, view.workspace)) in view.hidden
 
 
 def _tops_of_opened(temporary: str, level: Level) -> list[str]:

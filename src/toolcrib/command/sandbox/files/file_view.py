@@ -29,8 +29,15 @@ from toolcrib.command.sandbox.files.known_paths import (
     SYSTEM_ROOTS,
 )
 from toolcrib.command.sandbox.files.own_files import own_files, own_program_in
-from toolcrib.command.sandbox.files.paths import innermost, names_in, within, within_any
-from toolcrib.command.sandbox.files.placeholders import is_placeholder
+from toolcrib.command.sandbox.files.paths import (
+    existing,
+    innermost,
+    innermost_around,
+    names_in,
+    within,
+    within_any,
+)
+from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder, is_placeholder
 from toolcrib.command.sandbox.files.protected_links import without_links
 from toolcrib.command.sandbox.files.secret_files import secret_files_elsewhere
 from toolcrib.command.sandbox.files.shown_settings import settings_of, without_credentials_in
@@ -143,9 +150,7 @@ def file_view_of(
     homes = [own_home, *_home_of_the_account()]
     ours = own_files(home)
     candidates = [*_existing(SECRETS_OF_SYSTEM), *homes, *_there_below(homes, SECRETS_OF_HOME), *ours]
-    hidden = {
-        os.path.realpath(path) for path in candidates if os.path.lexists(path) and not is_placeholder(path)
-    }
+    hidden = {path for path, status in existing(candidates) if not has_time_of_placeholder(status)}
     redacted = _redacted(own_home)
     opened = {os.path.realpath(path) for path in readable}
     secret = {path for path in (*redacted, *secret_files_elsewhere()) if not within(path, root)} - opened
@@ -186,14 +191,14 @@ def _shown(home: str, hidden: set[str], readable: Iterable[str]) -> set[str]:
         *python_folders(),
         *(folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")),
     ]
-    found = {os.path.realpath(path) for path in candidates if os.path.lexists(path)}
+    found = {path for path, _ in existing(candidates)}
     around = (home, *SYSTEM_ROOTS)
     found = {path for path in found if not any(within(place, path) for place in around)}
-    found |= {os.path.realpath(path) for path in readable if os.path.lexists(path)}
-    found = {path for path in found if within_any(path, hidden)}
+    found |= {path for path, _ in existing(readable)}
+    found = {path for path in found if innermost(path, hidden)}
     places = found | hidden
     # A path in a shown folder is shown anyway, unless something hidden lies between the two.
-    return {path for path in found if innermost(path, (one for one in places if one != path)) not in found}
+    return {path for path in found if innermost_around(path, places) not in found}
 
 
 def _below(folders: Iterable[str], names: Iterable[str]) -> list[str]:

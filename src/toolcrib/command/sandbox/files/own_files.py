@@ -6,6 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+from toolcrib.command.sandbox.files.paths import existing
+
+SOURCE = str(Path(__file__).parents[3])
+
 
 def own_files(home: str | None = None) -> tuple[str, ...]:
     """Where the command line keeps a user's rules, approvals, secrets and logs, existing or not; links resolved."""
@@ -26,7 +30,7 @@ def own_files(home: str | None = None) -> tuple[str, ...]:
 
 def own_program_in(root: str) -> tuple[str, ...]:
     """The files of this Python and of toolcrib that lie in a workspace; both run outside of every sandbox."""
-    places = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, Path(__file__).parents[3])}
+    places = {path for path, _ in existing((sys.prefix, sys.base_prefix, SOURCE))}
     inside = sorted(path for path in places if path.startswith(f"{root.rstrip('/')}/"))
     return tuple(path for path in inside if not any(path.startswith(f"{other}/") for other in inside))
 

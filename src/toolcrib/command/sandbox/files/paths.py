@@ -1,9 +1,12 @@
-"""How absolute paths lie to each other, as text; and what lies in a folder."""
+"""How absolute paths lie to each other, as text; where they lead, and what lies in a folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Collection, Iterable, Iterator
+
+NOT_A_NAME = ("", ".", "..")
 
 
 def within(path: str, place: str) -> bool:
@@ -16,15 +19,55 @@ def within_any(path: str, places: Iterable[str]) -> bool:
     return any(within(path, place) for place in places)
 
 
-def innermost(path: str, places: Iterable[str]) -> str:
-    """The longest of the places that a path lies in, or "" if it lies in none."""
-    return max((place for place in places if within(path, place)), key=len, default="")
+def innermost(path: str, places: Collection[str]) -> str:
+    """The longest of the places that a path lies in, or "" if it lies in none; it may be one itself.
+
+    Places are written without a slash at their end. To look in a set takes the least time.
+    """
+    while path.rstrip("/"):
+        if path in places:
+            return path
+        path = path.rpartition("/")[0]
+    return "/" if "/" in places else ""
+
+
+def innermost_around(path: str, places: Collection[str]) -> str:
+    """The longest of the places that a path lies in and is not itself, or ""."""
+    return innermost(path.rpartition("/")[0], places) if path != "/" else ""
 
 
 def between(root: str, path: str) -> list[str]:
     """The folders between a root and a path below it, without both, the outermost first."""
     parts = path[len(root) + 1 :].split("/")[:-1]
     return [f"{root}/{'/'.join(parts[: count + 1])}" for count in range(len(parts))]
+
+
+def existing(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Where those of the paths lead that exist, and the status of each path itself; a link may lead nowhere."""
+    folders = _Folders()
+    for path in paths:
+        try:
+            status = os.lstat(path)
+        except (OSError, ValueError):
+            continue
+        folder, _, name = path.rpartition("/")
+        plain = path.startswith("/") and name not in NOT_A_NAME and not stat.S_ISLNK(status.st_mode)
+        yield f"{folders[folder]}/{name}" if plain else os.path.realpath(path), status
+
+
+class _Folders(dict[str, str]):
+    """Where absolute folders lead, without a slash at the end. Each is followed once: every step asks the kernel."""
+
+    def __missing__(self, folder: str) -> str:
+        above, _, name = folder.rpartition("/")
+        if not folder:
+            real = ""
+        elif name in NOT_A_NAME or os.path.islink(folder):
+            real = os.path.realpath(folder).rstrip("/")
+        else:
+            real = f"{self[above]}/{name}"
+        self[folder] = real
+        return real
 
 
 def names_in(folder: str) -> set[str]:

@@ -36,6 +36,15 @@ def is_placeholder(path: str) -> bool:
     return has_time_of_placeholder(found)
 
 
+def _is_there(path: str) -> bool:
+    """Whether a path exists for its user."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return not has_time_of_placeholder(found)
+
+
 def has_time_of_placeholder(status: os.stat_result) -> bool:
     """Whether this is a placeholder if the folder is empty, or holds nothing but others: any program can set times."""
     return stat.S_ISDIR(status.st_mode) and status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
@@ -55,7 +64,7 @@ class Placeholders:
         with self._lock:
             for path in paths:
                 for folder in [*_absent_above(path), path]:
-                    if folder in held or (os.path.lexists(folder) and not is_placeholder(folder)):
+                    if folder in held or _is_there(folder):
                         continue
                     if not self._acquire(folder):
                         break
@@ -141,7 +150,7 @@ def _set_time(folders: Sequence[str], descriptors: Mapping[str, int]) -> None:
 def _absent_above(path: str) -> list[str]:
     found: list[str] = []
     folder = os.path.dirname(path)
-    while not os.path.lexists(folder) or is_placeholder(folder):
+    while not _is_there(folder):
         found.append(folder)
         folder = os.path.dirname(folder)
     return found[::-1]

@@ -63,6 +63,7 @@ WATCHED = (
     "rich",
     "jsonschema_rs",
     "docstring_parser",
+    "pydantic.main",
 )
 
 
@@ -80,7 +81,13 @@ WATCHED = (
             (
                 *("toolcrib.agent", "toolcrib.mcp.client", "rich", "jsonschema_rs", "toolcrib.tools.memory"),
                 *("toolcrib.command.sandbox.bubblewrap", "toolcrib.tools.grep", "toolcrib.tools.shell"),
+                "pydantic.main",
             ),
+        ),
+        (
+            ["policy", "explain", "read_file", "--path", "a.txt"],
+            {"toolcrib.tools.read_file"},
+            ("toolcrib.agent", "toolcrib.mcp.client", "rich", "pydantic.main"),
         ),
     ],
 )

@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -36,7 +37,16 @@ def root_group() -> Any:
     return _filled(app, "")
 
 
-class CommandGroup(TyperGroup):
+class _PlainHelp:
+    """A command or group whose `--help` needs no Pydantic either."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc] # of Typer's class
+        _take_plain_values_as_they_are(option)
+        return option
+
+
+class CommandGroup(_PlainHelp, TyperGroup):
     """A group whose `--help` is written from the command table, so that it imports none of its commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -45,7 +55,7 @@ class CommandGroup(TyperGroup):
             formatter.write_dl(list(self.commands.summaries.items()))  # type: ignore[attr-defined] # the table of this group
 
 
-class _Command(TyperCommand):
+class _Command(_PlainHelp, TyperCommand):
     """A command that says which option takes what was given as an argument, where it takes no arguments."""
 
     option_for_argument = ""
@@ -106,11 +116,43 @@ def _command(path: str, summary: str) -> Any:
     option = getattr(module, "OPTION_FOR_ARGUMENT", "")
     app.command(
         name=path.rpartition(" ")[2],
-        cls=type("Command", (_Command,), {"option_for_argument": option}) if option else None,
+        cls=type("Command", (_Command,), {"option_for_argument": option}),
         help=f"{summary}\n\n{details}".strip(),
         context_settings=getattr(module, "CONTEXT_SETTINGS", None),
     )(_with_options_apart(module.command))
-    return typer.main.get_command(app)
+    made = typer.main.get_command(app)
+    for parameter in made.params:
+        _take_plain_values_as_they_are(parameter)
+    return made
+
+
+def _take_plain_values_as_they_are(parameter: Any) -> None:
+    """Spare a parameter its Pydantic adapter where its value needs none: Typer makes one for each, and loads Pydantic.
+
+    A Typer that converts values in another way does not look at what is set here.
+    """
+    convert = getattr(type(parameter), "get_runtime_param", None)
+    if convert is not None:
+        parameter.get_runtime_param = lambda: _Plain(partial(convert, parameter))
+
+
+class _Plain:
+    """Converts the values of one parameter: its default, and what has its type already, is taken as it is."""
+
+    def __init__(self, convert: Callable[[], Any]) -> None:
+        self._convert = convert
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        descriptor = param.type_descriptor
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        parser = descriptor.parameter_info.parser
+        plain = type(value) in (str, bool, int) and type(value) is descriptor.annotation
+        if value is param.default or (plain and parser is None):
+            return value
+        if descriptor.annotation == list[str] and parser is None and all(type(one) is str for one in value):
+            return list(value)
+        return self._convert().coerce(value, param=param, ctx=ctx)
 
 
 def _with_options_apart(command: Callable[..., int]) -> Callable[..., int]:

@@ -53,6 +53,11 @@ class _Generator(GenerateJsonSchema):
     def timedelta_schema(self, schema: Any) -> Any:
         return {**super().timedelta_schema(schema), "pattern": DURATION_TEXT}
 
+    def encode_default(self, dft: Any) -> Any:
+        """A default as JSON data; Pydantic would make an adapter for each, of plain values too."""
+        plain = dft.isascii() if type(dft) is str else dft is None or type(dft) in (bool, int)
+        return dft if plain else super().encode_default(dft)
+
     def emit_warning(self, kind: Any, detail: str) -> None:
         """Do nothing: a default that no JSON can show is left out, which needs no warning."""
 

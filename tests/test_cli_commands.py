@@ -63,7 +63,7 @@ WATCHED = (
     "rich",
     "jsonschema_rs",
     "docstring_parser",
-    "pydantic.main",
+    "typer._adapters",
 )
 
 
@@ -81,13 +81,8 @@ WATCHED = (
             (
                 *("toolcrib.agent", "toolcrib.mcp.client", "rich", "jsonschema_rs", "toolcrib.tools.memory"),
                 *("toolcrib.command.sandbox.bubblewrap", "toolcrib.tools.grep", "toolcrib.tools.shell"),
-                "pydantic.main",
+                "typer._adapters",
             ),
-        ),
-        (
-            ["policy", "explain", "read_file", "--path", "a.txt"],
-            {"toolcrib.tools.read_file"},
-            ("toolcrib.agent", "toolcrib.mcp.client", "rich", "pydantic.main"),
         ),
     ],
 )

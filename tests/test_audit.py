@@ -270,6 +270,10 @@ def test_the_commands(
         assert main(["audit", command]) == 2
         assert "there is no log at" in capsys.readouterr().err
     assert main(["audit", "verify", str(tmp_path / "aduit.jsonl")]) == 2
+    for folder in (".", str(tmp_path)):
+        capsys.readouterr()
+        assert main(["audit", "show", folder]) == 2
+        assert f"{folder} is a folder; expected the file of an audit log" in capsys.readouterr().err
     assert audited() == 0
     capsys.readouterr()
     assert main(["audit", "verify"]) == 0

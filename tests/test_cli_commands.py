@@ -1,5 +1,6 @@
 """The table of commands: a row and a module for each, which is imported only when the command is called."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -25,6 +26,33 @@ def test_the_help_of_a_command_begins_with_its_summary(path: str, capsys: pytest
     assert main([*path.split(), "--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert f" {(GROUPS | COMMANDS)[path]} " in told and told.startswith(f"Usage: toolcrib {path}".strip())
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_usage_of_a_command_marks_an_argument_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([*path.split(), "--help"])
+    usage = capsys.readouterr().out.partition("\n\n")[0]
+    assert "[[" not in usage and "...}..." not in usage and "...]]" not in usage
+
+
+def test_output_that_nobody_takes_has_an_exit_code_and_words(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = [sys.executable, "-m", "toolcrib", "trust", "--list"]
+    gone = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, env={"HOME": str(tmp_path)})
+    os.close(writing)
+    assert (gone.returncode, gone.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device of a full disk is Linux's")
+def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        program = [sys.executable, "-m", "toolcrib", "config", "schema"]
+        done = subprocess.run(
+            program, stdout=full, stderr=subprocess.PIPE, text=True, env={"HOME": str(tmp_path)}
+        )
+    assert done.returncode == 1
+    assert done.stderr == "toolcrib: the output cannot be written: No space left on device\n"
 
 
 LOADED = """

@@ -26,6 +26,7 @@ def turn(total: object) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "invoice.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "wrong.json").write_text('{"type": "objct"}')
     (tmp_path / "shapes.py").write_text(TYPES)
     (tmp_path / "a.txt").write_text("total: 1")
     (tmp_path / "b.txt").write_text("total: 2")
@@ -97,6 +98,8 @@ def test_it_goes_on_where_it_was_broken_off(folder: Path) -> None:
     [
         (("-s", "nothing.json", "a.txt"), "nothing.json: No such file"),
         (("-s", "a.txt", "a.txt"), "this is no JSON"),
+        (("-s", ".", "a.txt"), "expected a file, got a folder"),
+        (("-s", "wrong.json", "a.txt"), 'type: "objct" is not valid'),
         (("-s", "shapes:Invoic", "a.txt"), "did you mean Invoice?"),
         (("-s", "shapes", "a.txt"), "cannot be the output"),
         (("-s", "nothing", "a.txt"), "there is no such file; a Python type is written as MODULE:TYPE"),

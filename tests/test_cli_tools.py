@@ -220,6 +220,7 @@ REFERENCES = [
     ("/etc/hosts", "lies outside of the current folder"),
     ("./a-b.py", "no file that Python can import"),
     ("./notes.txt", "no file that Python can import"),
+    (".", "'.' is a folder; give MODULE"),
     ("undeclared", "undeclared.py, line 4)"),
     ("twice", "twice supplies two tools named go"),
 ]

@@ -839,3 +839,18 @@ async def test_a_dynamic_schema_that_takes_more_than_the_declared_one_is_refused
 @each("name, change", NARROWER, ids=[case[0] for case in NARROWER])
 async def test_a_dynamic_schema_may_narrow(name: str, change: dict[str, Any]) -> None:
     assert (await shaped(change).tool_list()).broken == {}
+
+
+@pytest.mark.parametrize("below", [True, False])
+def test_a_decorated_classmethod_is_refused_with_what_to_write(below: bool) -> None:
+    make = tool(effect=READ, secrets=())
+
+    def name(cls: type) -> str:
+        return cls.__name__
+
+    with pytest.raises(TypeError, match=r"after the class, write tool\(Class.method"):
+        method: Any = classmethod(make(name)) if below else make(classmethod(name))
+        Toolbox([type("Shop", (), {"name": method}).name])  # type: ignore[attr-defined] # made here
+
+    plain: Any = type("Shop", (), {"name": classmethod(name)})
+    assert Toolbox([tool(plain.name, effect=READ, secrets=())]).call_sync("name", {}).text == "Shop"

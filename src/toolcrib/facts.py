@@ -21,6 +21,9 @@ __all__ = ["FactOptions", "Facts", "ListedFacts", "MaxOutput", "make_facts"]
 
 # What MCP allows; codecs map what their provider does not take.
 NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}\Z")
+NOT_OF_CLASSES = (
+    "a @classmethod cannot be decorated: after the class, write tool(Class.method, effect=..., secrets=...)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from toolcrib.effect import Effect
-from toolcrib.facts import FactOptions, make_facts
+from toolcrib.facts import NOT_OF_CLASSES, FactOptions, make_facts
 from toolcrib.hooks import HOOKS, FunctionHooks
 from toolcrib.parameter_names import field_names, function_parameters
 
@@ -63,6 +63,8 @@ class FunctionTool(Generic[A, R_co]):
         """Make a decorated method a tool of its object, without `self` among the parameters."""
         if instance is None:
             return self
+        if isinstance(instance, type):  # below @classmethod, as Python up to 3.12 calls it
+            raise TypeError(f"tool {self.facts.name!r}: {NOT_OF_CLASSES}")
         bound: FunctionTool[Any, R_co] = FunctionTool(
             self.fn.__get__(instance, owner),
             self.facts,
@@ -185,7 +187,8 @@ def _make(
         if not callable(value):
             raise TypeError(f"tool {name!r}: {hook} must be a function, got {value!r}")
     if not callable(fn):
-        raise TypeError(f"tool {name!r}: expected a function, got {reprlib.repr(fn)}")
+        hint = f": {NOT_OF_CLASSES}" if isinstance(fn, classmethod) else ""
+        raise TypeError(f"tool {name!r}: expected a function, got {reprlib.repr(fn)}{hint}")
     if params is not None:
         from toolcrib.compiling.params_argument import check_params_argument
 

@@ -75,7 +75,7 @@ def load_object(reference: str, *, example: str) -> Any:
     module_name, colon, path = reference.partition(":")
     if not module_name or (colon and not path):
         raise PluginError(f"expected module:attribute or module, got {reference!r}; for example {example}")
-    if os.sep in module_name or module_name.endswith(".py"):
+    if os.sep in module_name or module_name.endswith(".py") or not module_name.strip("."):
         module_name = _module_of_file(module_name)
     _CurrentFolderFinder.install()
     value: Any = _imported(module_name, reference)
@@ -87,6 +87,8 @@ def load_object(reference: str, *, example: str) -> Any:
 def _module_of_file(given: str) -> str:
     """The name of the module in a file below the current folder. Raises PluginError where there is none."""
     path = Path(given)
+    if path.is_dir():
+        raise PluginError(f"{given!r} is a folder; give MODULE, or a file of Python below this folder")
     if not path.is_file():
         raise PluginError(f"there is no file {given!r}; give MODULE, or a file of Python below this folder")
     try:

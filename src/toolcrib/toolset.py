@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
-from toolcrib.facts import Facts
+from toolcrib.facts import NOT_OF_CLASSES, Facts
 from toolcrib.middleware import ExecuteStep, PrepareStep, Steps, as_steps
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def name_of(supplied: ToolLike) -> str:
     if isinstance(facts, Facts):
         return facts.name
     hint = " (decorate it with @tool(effect=..., secrets=...))" if callable(supplied) else ""
+    if isinstance(getattr(getattr(supplied, "__func__", None), "facts", None), Facts):
+        hint = f" ({NOT_OF_CLASSES})"
     if hasattr(supplied, "as_tool"):
         hint = " (hand in agent.as_tool(name, description))"
     raise TypeError(

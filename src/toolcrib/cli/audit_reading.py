@@ -10,7 +10,7 @@ import typer
 from toolcrib.audit import AuditError, AuditLog, LogCheck
 from toolcrib.cli.console import Problem
 
-LogFile = Annotated[Path | None, typer.Argument(metavar="[LOG]", help="If left out, your own log.")]
+LogFile = Annotated[Path | None, typer.Argument(metavar="LOG", help="If left out, your own log.")]
 
 
 def check_log(log: AuditLog) -> LogCheck:

@@ -131,8 +131,11 @@ async def load_tool_with(deps: Any, assembly: Assembly, name: str) -> tuple[Load
         raise Problem(f"there is no tool {name!r} here: {reason}")
     known = {tool.name for tool in tools} | assembly.sources.keys()
     near = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "`toolcrib tools list` shows all."
-    raise Problem(f"there is no tool {name!r}. {hint} Your own tools are loaded with --from MODULE:ATTRIBUTE")
+    if near:
+        raise Problem(f"there is no tool {name!r}. Did you mean {' or '.join(near)}?")
+    raise Problem(
+        f"there is no tool {name!r}. `toolcrib tools list` shows all. Your own are loaded with --from MODULE:ATTRIBUTE"
+    )
 
 
 def why_not_there(name: str) -> str:

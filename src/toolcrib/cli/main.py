@@ -5,9 +5,12 @@ The exit codes stand in `console`.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from io import UnsupportedOperation
 from typing import Any
 
 from toolcrib.cli import collector
@@ -45,12 +48,16 @@ def _exit_code(arguments: list[str]) -> int:
         _say_at_end("toolcrib: interrupted", interrupted=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone; what is still buffered must not raise once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return READER_GONE
     except Exception as problem:
         if debugging():
             raise
+        if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+            say(f"toolcrib: {problem.filename or 'the output'} cannot be written: {problem.strerror}")
+            if problem.filename is None:
+                _discard_output()
+            return NOT_DONE
         say(
             f"toolcrib: this should not have happened: {type(problem).__name__}: {problem}\n"
             f"Run it again with {DEBUG}=1 to see where, and please report it."
@@ -58,11 +65,21 @@ def _exit_code(arguments: list[str]) -> int:
         return NOT_DONE
 
 
+def _discard_output() -> None:
+    """Send stdout nowhere, so that what is still buffered does not raise once more at exit."""
+    with suppress(UnsupportedOperation):  # the stdout of a program that called us may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run(arguments: list[str]) -> int:
     from toolcrib.cli.command_group import root_group
 
     try:
         code = root_group()(arguments, standalone_mode=False, prog_name="toolcrib")
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # Typer ends the process itself then, with code 1
+            raise ended.__context__ from None
+        raise
     except Exception as raised:
         # Typer's own exceptions stand for a wrong command line, and know how to print themselves.
         problem: Any = raised

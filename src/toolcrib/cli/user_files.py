@@ -93,9 +93,11 @@ def checkpoints_of(workspace: Path) -> Checkpoints:
 
 
 def audit_log(path: Path | None = None) -> AuditLog:
-    """The user's audit log, or the log at a path. Raises Problem if the key that seals it cannot be read."""
+    """The user's audit log, or the log at a path. Raises Problem for a folder, or for a key that cannot be read."""
     from toolcrib.audit import AuditError, AuditLog, read_key
 
+    if path is not None and path.is_dir():
+        raise Problem(f"{path} is a folder; expected the file of an audit log")
     try:
         key = read_key(state_folder() / "audit.key")
     except (AuditError, OSError) as problem:

@@ -28,9 +28,9 @@ class SchemaParams:
             self.schema = clean(raw)
             self.written_digits = has_decimal_text(self.schema)
         except Exception as problem:
-            raise ToolDefinitionError(
-                f"tool {tool!r}: its JSON Schema cannot be used: {problem}"
-            ) from problem
+            place = ".".join(map(str, getattr(problem, "instance_path", ())))
+            words = f"{place and place + ': '}{getattr(problem, 'message', problem)}"
+            raise ToolDefinitionError(f"tool {tool!r}: its JSON Schema cannot be used: {words}") from problem
         if self.schema.get("type", "object") != "object":
             raise ToolDefinitionError(
                 f"tool {tool!r}: its JSON Schema must describe an object of named parameters, "

@@ -380,7 +380,9 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
         elif arguments is not None:
-            raise TypeError("give a ToolCall, or a name and arguments, not both")
+            raise TypeError(
+                f"give a ToolCall, or the name of a tool and its arguments; got {call!r} and arguments"
+            )
         if timeout is not None:
             check_seconds("", timeout=timeout)
         key = new_key((self.run, 0, next(self._count))) if key is None else key

@@ -11,9 +11,7 @@ from toolcrib.cli.user_files import approval_store
 from toolcrib.errors import ToolcribError
 from toolcrib.visible import on_one_line
 
-Ids = Annotated[
-    list[str], typer.Argument(metavar="ID...", help='Ids from toolcrib approvals list, or "all".')
-]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help='Ids from toolcrib approvals list, or "all".')]
 
 
 def command(ids: Ids) -> int:

@@ -26,7 +26,7 @@ from toolcrib.visible import escape_invisible
 
 FileToCheck = Annotated[
     Path | None,
-    typer.Argument(metavar="[FILE]", help="A file to check; if left out, yours and the project's."),
+    typer.Argument(metavar="FILE", help="A file to check; if left out, yours and the project's."),
 ]
 
 

@@ -141,6 +141,8 @@ def _line(one: Extracted[Any]) -> dict[str, Any]:
 def _schema(reference: str) -> Any:
     """The type or JSON Schema that `--schema` names."""
     path = Path(reference)
+    if path.is_dir():
+        raise Problem(f"--schema {reference}: expected a file, got a folder")
     if path.suffix == ".json" or path.is_file():
         try:
             schema = json.loads(path.read_text(encoding="utf-8"))

@@ -33,7 +33,7 @@ class RemoteTransport(StrEnum):
 Name = Annotated[str, typer.Argument(help="The name that its tools begin with.")]
 Target = Annotated[
     list[str],
-    typer.Argument(metavar="URL | -- COMMAND [ARGUMENT ...]", help="A remote server, or a local one."),
+    typer.Argument(metavar="URL | -- COMMAND", help="A remote server, or a local one."),
 ]
 Env = Annotated[
     list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable; may be repeated.")

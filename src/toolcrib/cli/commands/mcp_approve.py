@@ -16,9 +16,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.mcp.client.pins import Pins
 from toolcrib.visible import on_one_line
 
-Tools = Annotated[
-    list[str] | None, typer.Argument(metavar="[TOOL ...]", help="Its tools; all if none is named.")
-]
+Tools = Annotated[list[str] | None, typer.Argument(metavar="TOOL", help="Its tools; all if none is named.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Approve without being asked: you have read it.")]
 Forget = Annotated[
     bool, typer.Option("--forget", help="Forget what was approved of the server, and begin anew.")

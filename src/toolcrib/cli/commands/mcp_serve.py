@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[TOOL ...]",
+        metavar="TOOL",
         help="Names or patterns of the tools to serve; without any, your own, or the built-in ones if you name none.",
     ),
 ]

@@ -18,9 +18,7 @@ from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
 from toolcrib.mcp.config import McpServer
 from toolcrib.visible import counted, on_one_line
 
-Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME ...]", help="The servers; all if none is named.")
-]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The servers; all if none is named.")]
 
 
 def command(

@@ -15,7 +15,7 @@ from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
 from toolcrib.mcp.client.toolset import McpToolset
 from toolcrib.visible import on_one_line
 
-Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A server; all if left out.")]
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="A server; all if left out.")]
 
 
 def command(

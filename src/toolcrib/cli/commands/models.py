@@ -40,7 +40,7 @@ ALIASES_OF = {  # of each provider
 
 NARROWEST = 30  # columns that continued text needs; on a narrower rest of the line it moves to the left
 
-Name = Annotated[str, typer.Argument(metavar="[NAME]", help="The name of a model, as for toolcrib run.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a model, as for toolcrib run.")]
 
 
 def command(name: Name = "", json: AsJson = False) -> int:

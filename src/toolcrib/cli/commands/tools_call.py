@@ -72,7 +72,7 @@ KINDS: dict[str, type[Any]] = {
 Options = TypeVar("Options", bound=ToolsToUse | PolicyOptions | SandboxOptions)
 Arguments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[JSON | --PARAMETER VALUE ...]", help="The arguments; - reads JSON from stdin."),
+    typer.Argument(metavar="JSON | --PARAMETER VALUE", help="The arguments; - reads JSON from stdin."),
 ]
 
 

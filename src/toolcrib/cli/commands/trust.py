@@ -17,7 +17,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.rules.project_files import read_project_file
 from toolcrib.visible import on_one_line
 
-Project = Annotated[Path, typer.Argument(metavar="[PATH]", help="The folder of the project.")]
+Project = Annotated[Path, typer.Argument(metavar="PATH", help="The folder of the project.")]
 ListThem = Annotated[bool, typer.Option("--list", help="List what you trust, and what changed since.")]
 Revoke = Annotated[bool, typer.Option("--revoke", help="Stop trusting what is in this folder.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Trust it without being asked: you have read it.")]

@@ -98,7 +98,8 @@ def test_revoking_while_others_add_keeps_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise(
-    "policy.md", "What has expired stays so when the clock is set back, as far as the file remembers."
+    "policy.md",
+    "An approval that has expired stays expired when the clock is set back, as far as the file shows it.",
 )
 @pytest.mark.promise(
     "faults.md", "An approval lasts no longer than it was meant to when the clock is set back."

@@ -125,8 +125,8 @@ COMMANDS = [
 
 @pytest.mark.promise(
     "policy.md",
-    "a command that names a file outside which it would write, one that the checkpoint does "
-    "not cover, or one that may hold secrets; one that is given a secret",
+    "a command that names a file to write outside the workspace, a file that the checkpoint does "
+    "not cover, or a file that may hold secrets; a command that is given a secret",
 )
 @each(("command", "supervised", "sandboxed"), COMMANDS)
 async def test_commands(folder: Path, command: str, supervised: str, sandboxed: str) -> None:
@@ -266,7 +266,7 @@ def test_what_runs_unasked_is_confined_and_covered(
             assert covers(str(Path("/w", access.target))) is None
 
 
-@pytest.mark.promise("policy.md", "The lowest counts of the option, your rules and a trusted project's")
+@pytest.mark.promise("policy.md", "the lowest one counts")
 def test_the_lowest_level_counts_everywhere() -> None:
     for words, lowest in [
         (("full", "sandboxed"), "sandboxed"),
@@ -324,7 +324,7 @@ class Vanishing(Bubblewrap):
 
 @pytest.mark.promise(
     "policy.md",
-    "A command that was let run for its sandbox is not run if the sandbox is gone when it starts.",
+    "A command that was allowed because of its sandbox does not run if the sandbox is gone when it starts.",
 )
 @pytest.mark.promise(
     "security.md",

@@ -75,8 +75,7 @@ def test_what_lasts_is_listed_and_taken_back(folder: Path) -> None:
 
 @pytest.mark.promise(
     "policy.md",
-    "Nothing in the folder that is worked on is taken as an approval, and nothing there is a "
-    "rule until you say so.",
+    "No file in the workspace is an approval, and no file there is a rule until you trust it.",
 )
 @pytest.mark.promise("security.md", "The model can neither approve nor see what a person was shown.")
 def test_what_is_written_to_a_project_approves_nothing(folder: Path) -> None:

@@ -121,8 +121,8 @@ SUPERVISED = [
 
 @pytest.mark.promise(
     "policy.md",
-    "`sandboxed` is `supervised` where its promise cannot be kept, and the first line of a "
-    "run says so and why",
+    "Where this promise cannot be kept, `sandboxed` behaves as `supervised`. The first line of a run and "
+    "`toolcrib doctor` say so, with the reason",
 )
 @pytest.mark.promise("security.md", "`sandboxed` is `supervised`, and the first line of a run says so")
 @each(("options", "why"), SUPERVISED)

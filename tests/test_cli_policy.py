@@ -96,7 +96,9 @@ def test_a_path_in_full_is_the_file_in_the_workspace(rules: Path, capsys: pytest
         assert capsys.readouterr().out.startswith("deny")
 
 
-@pytest.mark.promise("policy.md", "is not changed by the run that goes by it")
+@pytest.mark.promise(
+    "policy.md", "the file tools cannot change it during the run, and neither can commands under bubblewrap"
+)
 @pytest.mark.parametrize("with_rules", [True, False])
 def test_a_run_cannot_change_the_rules_that_it_is_held_to(
     rules: Path, capsys: pytest.CaptureFixture[str], with_rules: bool
@@ -111,7 +113,7 @@ def test_a_run_cannot_change_the_rules_that_it_is_held_to(
     assert not (rules.parent / "config/toolcrib/policy.toml").exists()
 
 
-@pytest.mark.promise("policy.md", "prints the decision about a call, what decides and why")
+@pytest.mark.promise("policy.md", "prints the decision about a call, who decides, and why")
 @pytest.mark.parametrize(("call", "said", "by"), EXPLAINED)
 def test_explain(rules: Path, capsys: pytest.CaptureFixture[str], call: str, said: str, by: str) -> None:
     assert called("policy", "explain", call, "--policy", str(rules)) == 0

@@ -159,7 +159,9 @@ FORGES = """
 """
 
 
-@pytest.mark.promise("policy.md", "is not changed by the run that goes by it")
+@pytest.mark.promise(
+    "policy.md", "the file tools cannot change it during the run, and neither can commands under bubblewrap"
+)
 def test_a_run_changes_neither_its_rules_nor_what_is_written_down_of_it(home: Path) -> None:
     (home / "script.yaml").write_text(FORGES)
     (home / "rules.toml").write_text('[[rule]]\ndeny = true\nhost = "evil.example"\n')

@@ -323,7 +323,7 @@ def test_what_was_not_decided_on_may_not_be_written() -> None:
 
 @pytest.mark.promise(
     "policy.md",
-    "Paths are compared without regard to case or to how letters are composed, and `..` is resolved first",
+    "Paths are compared without regard to case and to Unicode composition, and `..` is resolved first",
 )
 @pytest.mark.promise(
     "security.md", "case, letters composed otherwise and characters that nobody sees make no other name"

@@ -177,7 +177,7 @@ async def test_always_does_not_outlive_a_policy_that_denies() -> None:
 
 
 @pytest.mark.promise(
-    "policy.md", "That nobody could be asked is told to the model in other words than a rejection."
+    "policy.md", "If nobody could be asked, the model is told so in other words than after a rejection."
 )
 async def test_no_and_nobody_are_told_apart() -> None:
     rejected = await shop([], approver=Desk(Answer(Verdict.NO))).call("write", {})

@@ -128,7 +128,7 @@ def test_a_hidden_tool_is_never_run(policy: RulePolicy, case: PolicyRequest) -> 
         assert policy.decide(case).verb is Verb.DENY
 
 
-@pytest.mark.promise("policy.md", "prints the decision about a call, what decides and why")
+@pytest.mark.promise("policy.md", "prints the decision about a call, who decides, and why")
 @given(policies, cases())
 def test_an_explanation_is_the_decision(policy: RulePolicy, case: PolicyRequest) -> None:
     explained = policy.explain(case)

@@ -51,7 +51,7 @@ PATHS = [
 
 @pytest.mark.promise(
     "policy.md",
-    "Paths are compared without regard to case or to how letters are composed, and `..` is resolved first",
+    "Paths are compared without regard to case and to Unicode composition, and `..` is resolved first",
 )
 @pytest.mark.parametrize(("pattern", "path", "meant"), PATHS)
 def test_patterns_of_paths(pattern: str, path: str | None, meant: bool | None) -> None:

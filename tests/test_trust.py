@@ -66,8 +66,7 @@ SAVE = 'write_file {"path": "a", "content": ""}'
 )
 @pytest.mark.promise(
     "policy.md",
-    "Nothing in the folder that is worked on is taken as an approval, and nothing there is a "
-    "rule until you say so.",
+    "No file in the workspace is an approval, and no file there is a rule until you trust it.",
 )
 def test_what_nobody_trusted_is_not_used_and_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdict, said = explained(capsys, KEY)

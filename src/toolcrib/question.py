@@ -69,7 +69,7 @@ class Question:
         folders: The folders below which an answer of scope "folder" would allow the tool to read and write files; empty
             where it is not offered.
         strict: No answer is remembered.
-        lastings: For how long an "always" can hold; one that is given for longer holds for the run.
+        lastings: The durations that an "always" may have here. An answer that names another one holds for the run.
         title: The tool's name for people; empty where its author gave none.
         kind: "approval" asks whether the call may run. "input" asks for words or a choice: a YES whose `message` or
             `chosen` has the reply, or a NO from a person who does not want to say.

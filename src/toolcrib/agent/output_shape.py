@@ -156,7 +156,7 @@ class OutputShape:
         return _fields({WRAP: union}), ""
 
     def _known(self, given: Any) -> Any:
-        """The type of one alternative: constraints as types, functions as their signature."""
+        """One alternative as a type that can be compiled: of a function, the type of its parameters."""
         if type(given).__module__.startswith("toolcrib.guided."):
             return self._constraint(type(given).__name__, given)
         given = getattr(given, "fn", given) if hasattr(given, "facts") else given

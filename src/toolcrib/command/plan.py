@@ -94,7 +94,7 @@ class Word:
 
     @property
     def as_pattern(self) -> Word:
-        """The word with the pattern in place of each name of a loop."""
+        """The word with each loop variable replaced by the pattern that its loop runs over."""
         parts = (Glob(part.sign) if isinstance(part, LoopName) else part for part in self.parts)
         return Word(tuple(parts)) if self.names_of_loops else self
 
@@ -150,9 +150,11 @@ CompoundKind = Literal["if", "while", "until", "for"]
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """`if`: conditions, each with its plan, and perhaps that of `else`; `while`, `until`: a condition and a body.
+    """An `if`, `while`, `until` or `for` command; `plans` holds its parts in the order in which they are written.
 
-    `for`: a body, whose `variable` has each of the names in turn that the pattern `over` matches.
+    `if`: a condition and a body in turn, and last the body of `else`, if there is one. `while` and `until`: the
+    condition and the body. `for`: the body, which runs once for each name that the pattern `over` matches, with
+    the name in `variable`.
     """
 
     kind: CompoundKind

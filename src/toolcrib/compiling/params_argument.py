@@ -96,7 +96,7 @@ def check_method(method: Callable[..., Any], kind: Any, tool: str) -> None:
 
 
 def _known(annotation: Any, fn: Any, names: Mapping[str, Any]) -> Any:
-    """An annotation, if it need not be resolved or is one name that is known already; else Any."""
+    """The annotation itself, or the type that its text names if that is a name defined by now; otherwise Any."""
     if not isinstance(annotation, str):
         return Any if annotation is MISSING else annotation
     if annotation.partition("[")[0].rpartition(".")[2] == "Context":

@@ -42,7 +42,7 @@ class Previews:
         return replace(pending, question=question)
 
     async def failure_of(self, pending: Pending, policy: Policy, request: PolicyRequest) -> str:
-        """Why the call would fail, as far as the tool finds by reading what it may unasked; "" where it may succeed."""
+        """Why the call would fail, as far as the tool can tell from files it may read unasked; "" if it may succeed."""
         if "would_fail" not in pending.tool.definition.hooks:
             return ""
         from toolcrib.rules.permissions import read_unasked
@@ -64,7 +64,7 @@ class Previews:
         return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
 
     async def _asked_of(self, pending: Pending, name: str, *more: Any) -> Any:
-        """What a hook of the tool gives; None where there is none or it fails, LATE where it takes too long."""
+        """Run a hook of the tool and return its value; None if it is missing or fails, LATE if it takes too long."""
         hook: Callable[..., Any] | None = pending.tool.definition.hooks.get(name)
         if hook is None:
             return None

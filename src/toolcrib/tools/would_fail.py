@@ -11,7 +11,7 @@ from toolcrib.tools.backends.protocol import Permits
 
 
 def failure_of(plan: Callable[[Permits], object], permits: Permits) -> str | None:
-    """Why planning a change fails, in words for the model; None where it does not, or may not read what it needs."""
+    """Plan a change and return its error, in words for the model; None without one, or if a file may not be read."""
     kept_back: list[Access] = []
 
     def readable(access: Access) -> bool:

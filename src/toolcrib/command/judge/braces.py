@@ -1,6 +1,6 @@
-"""Brace expansions as bash makes them: `{a,b}.txt`, `{1..5}`, `{a..e}`. Only plain ones: any other has no reading here.
+"""Brace expansions as bash makes them: `{a,b}.txt`, `{1..5}`, `{a..e}`. Nested and quoted ones are not read.
 
-They are expanded before anything else and depend on nothing but the text.
+Bash makes them before any other expansion, and they depend only on the text of the word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ BRACED = re.compile(rf"(?:{PLAIN}|,|\{{(?:{INSIDE})\}})+")
 
 
 def expanded(text: str) -> list[str] | None:
-    """The texts that a bare word becomes, in their order; None for one without a brace expansion that is read here.
+    """The words that bash makes of an unquoted word with brace expansions, in order; None if it has none that we read.
+
+    Raises NotProved where there would be too many words.
 
     >>> expanded("{a,b}{1..2}.txt"), expanded("{a}.txt")
     (['a1.txt', 'a2.txt', 'b1.txt', 'b2.txt'], None)

@@ -284,7 +284,7 @@ class _Reader:
         return read_plan(tokens)
 
     def _tiled(self, node: Node) -> bool:
-        """Whether only blanks stand between the children of a node, and at least one between words."""
+        """Whether the children of a node cover its text except for blanks, with a blank between any two words."""
         for before, after in itertools.pairwise(node.children):
             gap = self.raw[before.end : after.start]
             touch = not gap and not {before.text, after.text} & {";", "\n"}

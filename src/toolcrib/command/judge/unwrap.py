@@ -1,6 +1,7 @@
-"""Replaces `bash -c 'git status'` in a plan by the plan of its script, and `env A=b cmd` by a command with a variable.
+"""Rewrites wrappers in a plan, so that the commands behind them are judged as if they stood there alone.
 
-So no shell runs, and what it would have run is judged as if it stood there alone.
+`bash -c 'git status'` becomes the plan of its script, so that no shell runs. `env A=b cmd` becomes a command with a
+variable. `find … | xargs …` becomes `find … -print0 | xargs -0 …`, so that a name with blanks stays one word.
 """
 
 from __future__ import annotations
@@ -55,9 +56,8 @@ def _with_whole_names(lister: Command, xargs: Command) -> tuple[Command, Command
     finding = lister.words[: len(listed)]
     if {"-o", "-or", ","} & {*listed}:
         start = next(at for at, word in enumerate(finding) if at and word.prefix[:1] in ("-", "(", "!", ","))
-        if (
-            start == 1 or listed != words
-        ):  # perhaps an option before the folders; -print is of the last part alone
+        # At 1 it may be an option before the folders; a -print at the end belongs to the last alternative alone.
+        if start == 1 or listed != words:
             return lister, xargs
         finding = (*finding[:start], Word(("(",)), *finding[start:], Word((")",)))
     whole = replace(lister, words=(*finding, Word(("-print0",))))

@@ -77,7 +77,7 @@ def decode(node: Node, inner: Inner, variables: Variables = NONE) -> Word:
 
 
 def bare_word(text: str) -> Word:
-    """The word that a text without quotes stands for."""
+    """Read a text as an unquoted word: its `*`, `?` and `[` are patterns."""
     word = Word(_joined(_bare(text)))
     if word.is_glob:
         _check_glob(word)
@@ -109,7 +109,7 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
 
 
 def _known(node: Node, variables: Variables, *, quoted: bool) -> str | LoopName | None:
-    """The value of `$name` or `${name}`, if it is known, or the name that a loop has come to."""
+    """What `$name` or `${name}` stands for: a known value, or the variable of a loop. None where it is unknown."""
     match = VARIABLE.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
     if match is None:
         return None

@@ -28,7 +28,10 @@ def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]
 
 
 def named_word(word: Word, names: Mapping[str, str]) -> Word:
-    """The word with the names to which loops have come; ValueError for one that a shell would split or expand again."""
+    """The word with loop variables replaced by their values in `names`.
+
+    Raises ValueError for an unquoted value that a shell would split or expand again.
+    """
     if not word.names_of_loops:
         return word
     parts: list[str | Glob | Substitution] = []

@@ -20,8 +20,15 @@ MAX_BYTES = 100_000  # of the words of one command, as far as it may be cut
 
 @dataclass(frozen=True, slots=True)
 class XargsForm:
-    """`at`: where the command begins. `most`: words that it gets at once. `mark`: what each line replaces in it.
-    `lines`: nothing but a newline ends a word. `needed`: it does not run without any word."""
+    """A command line of xargs that is read here.
+
+    Attributes:
+        at: The index of the argument where the command begins.
+        most: How many words of the input one run of the command gets (`-n`); None: as many as fit.
+        mark: The text in the command that each line of the input replaces (`-I`); "" without it.
+        lines: Only a newline ends a word of the input, not a space (`-d '\\n'`).
+        needed: The command does not run if the input has no words (`-r`).
+    """
 
     at: int
     most: int | None = None
@@ -37,7 +44,7 @@ class XargsForm:
         return [_with_listing(word.literal or "", self.mark) for word in command]
 
     def commands(self, argv: Sequence[str], given: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
-        """Each command to be started for the words of the input, with those of its words that are new."""
+        """The commands that xargs starts for the words `given`, each with its arguments that come from the input."""
         command = list(argv[self.at :])
         if self.mark:
             for name in given:

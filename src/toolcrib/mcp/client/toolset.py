@@ -253,7 +253,7 @@ class McpToolset:
         return self.servers()
 
     def _known(self) -> dict[str, RemoteTool]:
-        """The tools that are known, by their shown names; the same object as long as the definition is the same."""
+        """The tools of the last listing, by the names that the model sees. An unchanged tool stays the same object."""
         with self._lock:  # several loops may ask at once, and must be given the same objects
             version = self.version
             if self._index is None or self._index[0] != version:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,17 @@ WRONG: list[tuple[list[str], str]] = [
     (["sav"], "did you mean save?"),
     (["--mcp", "itself.json"], "would start without end"),
 ]
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_named_once(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = toolcrib(folder, "mcp", "serve", "--from", "my_tools", "--http", str(port))
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        f"toolcrib: --http: 127.0.0.1:{port} cannot be used: {os.strerror(errno.EADDRINUSE)}"
+    )
 
 
 @pytest.mark.slow

@@ -243,7 +243,9 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as problem:
-        raise Problem(f"--http: {host}:{port} cannot be used: {problem.strerror or problem}") from problem
+        # `strerror` repeats the address, as a tuple of Python. A name that is not found has an errno below 0.
+        words = os.strerror(problem.errno) if (problem.errno or 0) > 0 else problem.strerror
+        raise Problem(f"--http: {host}:{port} cannot be used: {words or problem}") from problem
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -142,6 +142,35 @@ async def test_patterns_do_not_look_outside(work: Path) -> None:
     ] == "way-out/out* sub/b.c sub/.hidden\n"
 
 
+@pytest.mark.parametrize("command", ["wc -c x*.txt", 'for f in x*.txt; do wc -c "$f"; done', "cat */*.c"])
+async def test_a_pattern_that_matches_too_many_names_runs_nothing(
+    command: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolcrib.command.launch.expand.MAX_NAMES", 3)
+    for number in range(4):
+        (work / f"x{number}.txt").touch()
+        (work / f"d{number}").mkdir()
+    plan = judge(command).plan
+    assert plan is not None
+    status, out, err = await run(plan, work)
+    assert (status, out) == (1, "")
+    assert "matches more than 3 names: write a narrower pattern, or find … | xargs …" in err
+    (work / "x3.txt").unlink()
+    (work / "d3").rmdir()
+    (work / "d2").rmdir()
+    assert (await run(plan, work))[0] == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    ['echo "$(yes)"', "echo $(cat /dev/zero)", "yes | xargs echo", "ls $(find sub | grep . b*.txt)"],
+)
+async def test_what_is_printed_without_an_end_is_not_collected(command: str, work: Path) -> None:
+    (work / "bb.txt").write_text("a.txt\n" * 200_000)
+    status, out, err = await run(parse(command), work, timeout=10)
+    assert (status, out) == (1, "") and "more than 1,048,576 bytes were printed" in err
+
+
 async def test_files_are_written_only_below_the_root(work: Path) -> None:
     assert (await run(parse("echo x > sub/new && echo y >> sub/new"), work))[0] == 0
     assert (work / "sub" / "new").read_text() == "x\ny\n"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from toolcrib.command.plan import Glob, LoopName, Substitution, Word
 
@@ -18,7 +19,8 @@ BLANKS = re.compile(r"[ \t\n]+")
 def expand(word: Word, printed: Sequence[str], names: Callable[[str], list[str]]) -> list[str]:
     """The arguments that one word expands to.
 
-    `printed` has one text for each substitution in the word. `names` lists a folder and may raise OSError.
+    `printed` has one text for each substitution in the word. `names` lists a folder and may raise OSError. Raises
+    ValueError for a pattern that matches too many names: a command that got only some of them would answer wrongly.
     """
     if (text := word.literal) is not None:
         return [text]
@@ -75,7 +77,12 @@ def _matches(word: Word, names: Callable[[str], list[str]]) -> list[str]:
     found = [""]
     for index, (pattern, literal) in enumerate(segments):
         last = index + 1 == len(segments)
-        found = [path for base in found for path in _below(base, pattern, literal, last, names)][:MAX_NAMES]
+        matched = (path for base in found for path in _below(base, pattern, literal, last, names))
+        found = list(islice(matched, MAX_NAMES + 1))
+        if len(found) > MAX_NAMES:
+            raise ValueError(
+                f"{word.spelled} matches more than {MAX_NAMES:,} names: write a narrower pattern, or find … | xargs …"
+            )
     return sorted(found) or [word.spelled]
 
 

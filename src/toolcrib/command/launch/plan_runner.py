@@ -19,7 +19,6 @@ from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand, named_word
 from toolcrib.command.launch.git_options import hardened
 from toolcrib.command.launch.plan_streams import (
-    MAX_PIPED,
     PipeReader,
     Streams,
     complain,
@@ -289,7 +288,12 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
     status = 0
     if stage.over is not None:
         outer = state.names
-        for name in expand(stage.over, (), lambda path: state.host.names(path, folder=state.folder)):
+        try:
+            names = expand(stage.over, (), lambda path: state.host.names(path, folder=state.folder))
+        except ValueError as problem:
+            await complain(streams[2], f"for: not run, for {problem}")
+            return 1
+        for name in names:
             state.names = {**outer, stage.variable: name}
             status = await _plan(plans[0], state, streams)
             await asyncio.sleep(0)
@@ -317,15 +321,15 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
             pipes.append(_Pipe(word.piped, state.copy(), streams, {"read": reading, "write": writing}))
             argv.append(f"/dev/fd/{reading}")
             continue
-        texts = [
-            str(state.status) if is_last_status(part) else await _printed(part.plan, state, streams)
-            for part in word.substitutions
-        ]
         try:
+            texts = [
+                str(state.status) if is_last_status(part) else await _printed(part.plan, state, streams)
+                for part in word.substitutions
+            ]
             written = named_word(word, state.names)
+            fields = expand(written, texts, lambda path: state.host.names(path, folder=state.folder))
         except ValueError as problem:
-            raise _Refused(f"{argv[0]}: not run, for {problem}") from None
-        fields = expand(written, texts, lambda path: state.host.names(path, folder=state.folder))
+            raise _Refused(f"{(argv or [word.spelled])[0]}: not run, for {problem}") from None
         if word.is_glob or lists_names(word):
             unknown = True
             found += [] if word.prefix.startswith("-") else fields
@@ -341,7 +345,7 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
 
 
 async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
-    """What a plan prints, without trailing newlines."""
+    """What a plan prints, without trailing newlines. Raises ValueError if that is too much."""
     reading, writing = os.pipe()
     try:
         async with PipeReader(reading) as collecting:
@@ -350,7 +354,7 @@ async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
             finally:
                 os.close(writing)
                 writing = -1
-            data = (await collecting.all())[:MAX_PIPED]
+            data = await collecting.all()
     finally:
         if writing >= 0:  # cancelled meanwhile
             os.close(writing)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from toolcrib.command.plan import Redirect, Word
+
+if TYPE_CHECKING:
+    import asyncio
 
 MAX_PIPED = 1 << 20  # bytes that are read from one pipe
 MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
@@ -18,7 +22,7 @@ OpenFile = Callable[[str, int], int]  # opens a path with flags; may raise OSErr
 
 
 class PipeReader:
-    """Reads a pipe to its end while its writers run. It owns the descriptor."""
+    """Reads a pipe to its end while its writers run, or until too much came through it. It owns the descriptor."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -31,15 +35,27 @@ class PipeReader:
         self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(self._fd, "rb", 0)
         )
-        self._collecting = asyncio.ensure_future(stream.read(-1))
+        self._collecting = asyncio.ensure_future(self._collected(stream))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._collecting.cancel()
         self._transport.close()
 
+    async def _collected(self, stream: asyncio.StreamReader) -> bytes | None:
+        found = bytearray()
+        while block := await stream.read(MAX_PIPED):
+            found += block
+            if len(found) > MAX_PIPED:
+                self._transport.close()  # so that those who write end, as where nobody reads any more
+                return None
+        return bytes(found)
+
     async def all(self) -> bytes:
-        return await self._collecting
+        """All that came. Raises ValueError if that is too much: a part of it could mean something else."""
+        if (found := await self._collecting) is None:
+            raise ValueError(f"more than {MAX_PIPED:,} bytes were printed for it to read as words")
+        return found
 
 
 async def piped_text(fd: int | None) -> str:
@@ -48,8 +64,8 @@ async def piped_text(fd: int | None) -> str:
         raise ValueError("its input is no pipe")
     async with PipeReader(os.dup(fd)) as reading:
         data = await reading.all()
-    if len(data) > MAX_PIPED or b"\0" in data:
-        raise ValueError("its input is too long, or has a NUL in it")
+    if b"\0" in data:
+        raise ValueError("its input has a NUL in it")
     return data.decode("utf-8", "surrogateescape")
 
 

@@ -198,3 +198,47 @@ def test_worktrees_and_submodules_and_folders_of_a_repository_ask_no_more_than_b
     assert verdicts(project, ["git -C sub log"]) == {"git -C sub log": "plain"}
     (project / "src").mkdir()
     assert set(verdicts(project / "src").values()) == {"plain"}
+
+
+SECRET_IN_GIT = [
+    "git show HEAD:id_rsa", "git show :id_rsa", "git show :0:id_rsa", "git cat-file -p :0:id_rsa", "git show 'HEAD^{/a: b}:id_rsa'",
+    "git diff HEAD:id_rsa..HEAD:a.txt", "git grep . ':(top)id_rsa'", "git grep . -- ':(icase)ID_RSA'", "git grep --no-index . ':(literal)id_rsa'",
+    "git show HEAD^{commit}:./id_rsa", "git diff a.txt:b:id_rsa",
+]  # fmt: skip
+
+
+def test_a_secret_is_seen_however_git_names_it(project: Path) -> None:
+    assert [one for one in SECRET_IN_GIT if judge(one).verdict == "plain"] == []
+    more = [
+        "git show HEAD:a.txt",
+        "git show 'HEAD@{2026-01-01 10:30:00}:a.txt'",
+        "git diff -- . ':!a.txt'",
+        "git log -- '*.py'",
+    ]
+    assert [one for one in more if judge(one).verdict != "plain"] == []
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "*rsa", "id_rs?", "[i]d_rsa", "id_rs\\a", ":!a.txt", "de*rsa", ":(exclude)a.txt"]
+)
+def test_a_pattern_that_git_reads_counts_as_all_in_its_folder(pattern: str, project: Path) -> None:
+    """git takes `*` for slashes too, so that what it finds is not what names in one folder say."""
+    assert judge(f"git grep . -- '{pattern}'").shows == (".",)
+    assert judge(f"git grep . -- 'sub/{pattern}'").shows == ("sub",) or pattern.startswith(":")
+    if pattern == "de*rsa":
+        assert judge("git grep . -- de*rsa").shows == (".",), "the shell hands it on where nothing matches"
+
+
+def test_a_path_in_a_revision_begins_at_the_top_of_its_repository(project: Path) -> None:
+    (project / "sub").mkdir()
+    links = Links(str(project), str(project))
+    for command in (
+        "cd sub && git show HEAD:kept/x",
+        "git -C sub show HEAD:kept/x",
+        "cd sub; git cat-file -p :0:kept/x",
+    ):
+        found = judge(command, workspace=str(project), links=links)
+        assert "kept/x" in {one.path for one in found.operands}, command
+    within = Links(str(project / "sub"), str(project / "sub"))
+    found = judge("git show HEAD:sub/kept/x", workspace=str(project / "sub"), links=within)
+    assert "kept/x" in {one.path for one in found.operands}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolcrib.command.judge import paths
+from toolcrib.command.judge.git_operands import git_paths
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.recognise import Recognised, recognise
 from toolcrib.command.not_proved import NotProved
@@ -39,7 +40,7 @@ def objection_to_expanded(
         return wrong
     before = {(touched.path, touched.access) for touched in proved.operands}
     may = {touched.access for touched in proved.operands}
-    known = set(names)
+    known = {path for name in names for path in _readings(name)}
     for path, access, _, contents, *_ in became.operands:
         stands_for = (path, access) in before or (path in known and access in may)
         wrong = paths.objection(paths.relative(path, root), contents=contents)
@@ -70,7 +71,15 @@ def _recognised(words: Sequence[Word]) -> Recognised | None:
 def objection_to_names(program: str, names: Sequence[str], root: str, *, contents: bool) -> str | None:
     """What is wrong with names, each taken for a path and for a path in a revision (`HEAD:path`)."""
     for name in names:
-        for path in (name, name.partition(":")[2] or name):
+        for path in _readings(name):
             if (wrong := paths.objection(paths.relative(path, root), contents=contents)) is not None:
                 return f"{program}: not run, for {wrong}"
     return None
+
+
+def _readings(name: str) -> list[str]:
+    """A name as a path, and as git may read it; what git reads otherwise still, its own row refuses."""
+    try:
+        return [name, *(one.path for one in git_paths(name))]
+    except NotProved:
+        return [name]

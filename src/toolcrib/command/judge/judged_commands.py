@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolcrib.command.judge import paths, variables
-from toolcrib.command.judge.git_filters import COMPARES, filter_of
+from toolcrib.command.judge.git_filters import COMPARES, NotUnderstood, filter_of, git_folder
 from toolcrib.command.judge.git_reads import git_reads_elsewhere
 from toolcrib.command.judge.links import Links
-from toolcrib.command.judge.paths import Operand
+from toolcrib.command.judge.paths import Operand, Reach
 from toolcrib.command.judge.recognise import DOES, NAMED, Recognised, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import (
@@ -185,8 +185,11 @@ class PlanJudge:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):
-            for path, access, reach, contents, follows, opens, listed, guessed in known.operands:
+            for path, access, reach, contents, follows, opens, listed, guessed, in_tree in known.operands:
                 place = paths.relative(paths.join(folder, path), self.workspace)
+                if in_tree and self.links is not None:
+                    at = posixpath.join(self.links.folder, paths.join(folder, known.folder))
+                    operands += _in_repository(in_tree, access, reach, at, self.links)
                 if guessed and (self.links is None or not self.links.exists(place)):
                     continue
                 operands += [] if guessed else [Operand(place, access, reach)]
@@ -211,6 +214,18 @@ class PlanJudge:
 def with_pipes_named(words: Iterable[Word]) -> list[Word]:
     """Words with `<( … )` as what it is to a program: the name of a pipe that it reads."""
     return [word if word.piped is None else Word((STDIN,)) for word in words]
+
+
+def _in_repository(path: str, access: Access, reach: Reach, at: str, links: Links) -> Iterator[Operand]:
+    """A path from the top of the repository of a folder, if it lies in the workspace, as an operand."""
+    try:
+        found = git_folder(at)
+    except (NotUnderstood, OSError, ValueError):
+        return  # git_reads_elsewhere says so
+    if found is not None:
+        place = paths.relative(posixpath.normpath(posixpath.join(found[0], path)), links.root)
+        if not place.startswith("/"):
+            yield Operand(place, access, reach)
 
 
 def _run_in(links: Links, known: Recognised, folders: Folders) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolcrib.command.judge import paths
+from toolcrib.command.judge.git_operands import git_paths
 from toolcrib.command.judge.paths import Reach
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Command, LoopName, Stage, Word
@@ -50,6 +51,7 @@ class TouchedPath(NamedTuple):
     guessed: bool = (
         False  # whether it is the value of an option, and a path only if the program reads that otherwise
     )
+    in_tree: str = ""  # the path from the top of the repository, if git may look for it there
 
 
 @dataclass(slots=True)
@@ -167,14 +169,9 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
             raise NotProved("a pattern that can match any name")
         reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
         path = word.literal if word.literal is not None else word.spelled
-        if kind == "ref":
-            path = _in_revision(path)
-        last = path.rpartition("/")[2]
-        quoted = word.literal is not None and last.strip("*") and not {*"*?["}.isdisjoint(last)
-        if quoted and usage.contents and name.startswith("git ") and paths.chooses_secrets(path):
-            raise NotProved(f"{name}: a pattern that matches files that may hold secrets ({path})")
         access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
-        touched.append(TouchedPath(path, access, reach, usage.contents, follows, usage.opens))
+        one = TouchedPath(path, access, reach, usage.contents, follows, usage.opens)
+        touched += _of_git(name, usage, word, one) if name.startswith("git ") else [one]
     here = (recursive or (deep and usage.here)) and found.placed <= _before_files(usage, found)
     if here or (usage.here and not touched):
         touched.append(TouchedPath(".", "read", "subtree" if deep else "file", usage.contents, follows))
@@ -202,10 +199,15 @@ def _before_files(usage: Synopsis, found: Arguments) -> int:
     return len(kinds) - 1 - taken if kinds and kinds[-1].endswith("*") else -1
 
 
-def _in_revision(text: str) -> str:
-    """The path in `HEAD:path`; any other operand may be a path itself."""
-    before, colon, path = text.partition(":")
-    return (path or ".") if colon and not before.startswith("/") else text
+def _of_git(name: str, usage: Synopsis, word: Word, one: TouchedPath) -> Iterator[TouchedPath]:
+    """The paths that git may read an operand as."""
+    last = one.path.rpartition("/")[2].rpartition(":")[2]
+    quoted = word.literal is not None and last.strip("*") and not {*"*?["}.isdisjoint(last)
+    if quoted and usage.contents and paths.chooses_secrets(one.path):
+        raise NotProved(f"{name}: a pattern that matches files that may hold secrets ({one.path})")
+    for path, in_tree, is_pattern in git_paths(one.path):
+        reach: Reach = "subtree" if is_pattern else one.reach
+        yield one._replace(path=path, reach=reach, in_tree=path if in_tree else "")
 
 
 def _direct(words: Sequence[Word], runner: str) -> Recognised:

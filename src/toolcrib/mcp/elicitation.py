@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolcrib.credentials import without_credentials
@@ -110,7 +111,8 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
             return refused
         if not isinstance(arguments, dict):
             return refused
-    return Answer(verdict, "", by, scope, Lasting(lasting), None, arguments)
+    answer = Answer(verdict, "", by, scope, Lasting(lasting), None, arguments)
+    return replace(answer, lasting=answer.lasting_among(question.lastings))
 
 
 def _input_request(question: Question) -> dict[str, Any]:

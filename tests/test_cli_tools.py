@@ -221,6 +221,8 @@ REFERENCES = [
     ("./a-b.py", "no file that Python can import"),
     ("./notes.txt", "no file that Python can import"),
     (".", "'.' is a folder; give MODULE"),
+    ("colorsys.py", "Python finds another module named 'colorsys'"),
+    ("rich/mine.py", "Python finds another module named 'rich'"),
     ("undeclared", "undeclared.py, line 4)"),
     ("twice", "twice supplies two tools named go"),
 ]
@@ -228,7 +230,8 @@ REFERENCES = [
 
 @pytest.mark.parametrize(("reference", "said"), REFERENCES)
 def test_a_reference_that_leads_nowhere_is_explained(folder: Path, reference: str, said: str) -> None:
-    for name in ("a-b.py", "notes.txt"):
+    (folder / "rich").mkdir()
+    for name in ("a-b.py", "notes.txt", "colorsys.py", "rich/mine.py"):
         (folder / name).touch()
     (folder / "failing.py").write_text("raise ValueError('not today')\n")
     (folder / "leaving.py").write_text("import sys\nsys.exit(0)\n")

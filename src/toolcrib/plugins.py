@@ -75,9 +75,9 @@ def load_object(reference: str, *, example: str) -> Any:
     module_name, colon, path = reference.partition(":")
     if not module_name or (colon and not path):
         raise PluginError(f"expected module:attribute or module, got {reference!r}; for example {example}")
+    _CurrentFolderFinder.install()
     if os.sep in module_name or module_name.endswith(".py") or not module_name.strip("."):
         module_name = _module_of_file(module_name)
-    _CurrentFolderFinder.install()
     value: Any = _imported(module_name, reference)
     for name in path.split(".") if path else ():
         value = _attribute(value, name, reference)
@@ -98,7 +98,25 @@ def _module_of_file(given: str) -> str:
     names = inside.with_suffix("").parts
     if inside.suffix != ".py" or not all(name.isidentifier() for name in names):
         raise PluginError(f"{given!r} is no file that Python can import as a module")
+    if not _is_found_in(Path.cwd(), names[0]):
+        raise PluginError(
+            f"{given!r} cannot be imported: Python finds another module named {names[0]!r} first. Rename "
+            f"{'the file' if len(names) == 1 else 'its folder'}, or begin in another folder"
+        )
     return ".".join(names)
+
+
+def _is_found_in(folder: Path, name: str) -> bool:
+    """Whether importing a module by this name finds the file or the package in a folder."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(name)
+    except ValueError:  # loaded without a spec, as __main__ is
+        return False
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    ours = {os.path.realpath(folder / path) for path in (f"{name}.py", name, f"{name}/__init__.py")}
+    return any(place is not None and os.path.realpath(place) in ours for place in places)
 
 
 class _CurrentFolderFinder:

@@ -43,5 +43,6 @@ def process_state_restored() -> Generator[None]:
 
 def _lies_in(folder: Path, name: str) -> bool:
     """Whether a top-level module is a file or a package of that folder."""
-    origin = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
-    return origin in (os.fspath(folder / f"{name}.py"), os.fspath(folder / name / "__init__.py"))
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    places = [getattr(spec, "origin", None), *(getattr(spec, "submodule_search_locations", None) or ())]
+    return any(os.fspath(folder / path) in places for path in (f"{name}.py", name, f"{name}/__init__.py"))

@@ -244,7 +244,7 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as problem:
         # `strerror` repeats the address, as a tuple of Python. A name that is not found has an errno below 0.
-        words = os.strerror(problem.errno) if (problem.errno or 0) > 0 else problem.strerror
+        words = os.strerror(problem.errno) if problem.errno and problem.errno > 0 else problem.strerror
         raise Problem(f"--http: {host}:{port} cannot be used: {words or problem}") from problem
 
 

@@ -179,7 +179,7 @@ class Context(Generic[Deps]):
         return await self._connected().ask_user(self, text, options, several)
 
     def remembered_approvals(self) -> list[tuple[tuple[str, ...], float]]:
-        """The patterns that a person answered with "always", with `person_only`, and when (0.0: in this run).
+        """The patterns that a person allowed with "always" in `ask(person_only=True)`, and when; 0.0 means in this run.
 
         An approval may have expired or been overruled: `ask` with `remembered_only` says whether it holds.
         """
@@ -195,7 +195,7 @@ class Context(Generic[Deps]):
         return await self._connected().call(self, name, arguments)
 
     async def call_all(self, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
-        """Call several tools, each as by `call`. Those that only read run side by side, others as in a turn."""
+        """Call several tools. Those that only read run side by side; the others wait for each other, as in a turn."""
         return await self._connected().call_all(self, list(calls))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -212,7 +212,7 @@ class Context(Generic[Deps]):
         return self._connected().nested_run(self, box)
 
     def of_run(self, make: Callable[[Callable[[Event], None]], T]) -> T:
-        """What the run owns that this call belongs to: made by `make(emit)` at its first use, closed with the run.
+        """An object that belongs to the run of this call: `make(emit)` makes it at the first use; the run closes it.
 
         `emit` sends an event of the run. See `toolcrib.toolbox.owned` for what the object may have.
         """

@@ -181,7 +181,7 @@ class Scope(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a question is answered. What ALWAYS covers, and for how long, the answer's scope and lasting say."""
+    """How a question is answered. The answer's `scope` and `lasting` say what an ALWAYS covers, and for how long."""
 
     YES = "yes"
     NO = "no"
@@ -235,7 +235,7 @@ class Answer:
         return self.verdict is not Verdict.NO
 
     def lasting_among(self, offered: tuple[Lasting, ...]) -> Lasting:
-        """For how long an ALWAYS is kept, where only these can be offered."""
+        """How long this ALWAYS holds: its own `lasting` if that was `offered`, or else the run."""
         return self.lasting if self.lasting in offered else Lasting.RUN
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class ResultChanges:
 
 
 class ToolResult:
-    """What the model is told of a call. A tool may also return a ToolResult itself.
+    """What the model is told about a call. A tool may also return a ToolResult itself.
 
     `parts` are the content; a text counts as one part. `structured` is the value as JSON data, if the tool has an
     output schema and the value fits it. `code` says why a call failed. `edits` are the repairs that its arguments

@@ -96,8 +96,8 @@ class Tool(Generic[P, R]):
         return self.facts.effect
 
     def resources(self, params: P, /) -> Iterable[str] | None:
-        """Names of what one call touches; calls of one turn that share none run side by side. None: anything
-        but what begins with "process://", which a call only touches if it names it."""
+        """Names of what one call touches; calls of one turn that share none run side by side. None: it may touch
+        anything, except names that begin with "process://"."""
         return None
 
     def accesses(self, params: P, /) -> Iterable[Access] | None:
@@ -112,13 +112,13 @@ class Tool(Generic[P, R]):
         return None
 
     def doubt(self, params: P, /) -> Doubt | None:
-        """A reason to look at one call, in a line of the question; with `must_ask` a question is asked also
-        where the policy would allow the call. Pure."""
+        """Why a person should look at one call: a line of the question. With `must_ask` a person is asked even
+        if the policy would allow the call. Pure."""
         return None
 
     def with_secrets(self, params: P, values: Mapping[str, str], /) -> P:
-        """The params of a call that names secrets, for a tool that takes their values elsewhere than in the
-        place of the references."""
+        """The params with the secrets that a call names, for a tool that does not want each value put in place
+        of its reference."""
         return params
 
     def unavailable(self) -> str | None:

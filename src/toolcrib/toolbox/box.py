@@ -287,7 +287,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         rules: Iterable[Rule] = (),
         autonomy: AutonomyName | None = None,
     ) -> Toolbox[Deps]:
-        """A box for a helper, which may do no more: some of these tools, further deny and ask rules, less autonomy.
+        """A toolbox for a helper agent that may do no more: fewer tools, more deny and ask rules, less autonomy.
 
         All else is shared: approver, approvals, limits, audit, secrets, events, provenance of what came from outside.
         """
@@ -450,7 +450,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         return await self._approving.ask(question)
 
     async def restore(self, data: dict[str, Any]) -> Prepared:
-        """A prepared call from what `prepared_to_json` wrote, perhaps in another process.
+        """Make a prepared call of what `prepared_to_json` wrote, here or in another process.
 
         The call is prepared anew. If the tool or the arguments are not what was saved, it is Refused. A question that
         is restored twice here, or was asked here, runs once.
@@ -470,7 +470,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
     def early_start(
         self, run: str, turn: int, tool_list: ToolList | None, deps: Deps | None = None
     ) -> EarlyStart:
-        """Starts the calls of a turn that only read while the model still writes; `call_turn(early=...)` takes over."""
+        """Start the reading calls of a turn while the model still writes; `call_turn(early=...)` takes them over."""
         from toolcrib.toolbox.early_start import EarlyStart
 
         return EarlyStart(self._path, self.registry, run, turn, tool_list, self._deps(deps))

@@ -55,6 +55,23 @@ def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
     assert done.stderr == "toolcrib: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device of a full disk is Linux's")
+def test_the_output_of_a_program_that_runs_a_command_stays_its_own(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom toolcrib.cli import main\nprint(main(['config', 'schema']), file=sys.stderr)\n"
+        "print(os.readlink('/proc/self/fd/1'), file=sys.stderr, flush=True)\nos._exit(0)"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"HOME": str(tmp_path)},
+        )
+    assert done.stderr.splitlines()[-2:] == ["1", "/dev/full"]
+
+
 LOADED = """
 import sys
 from toolcrib.cli import main

@@ -8,9 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from io import UnsupportedOperation
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from toolcrib.cli import collector
@@ -26,14 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         collector.own_process()
-        return _exit_code(sys.argv[1:])
+        return _exit_code(sys.argv[1:], discard=_discard_output)
     from toolcrib.cli.in_process import process_state_restored
 
     with process_state_restored():
-        return _exit_code(list(arguments))
+        return _exit_code(list(arguments), discard=lambda: None)  # stdout is the program's
 
 
-def _exit_code(arguments: list[str]) -> int:
+def _exit_code(arguments: list[str], discard: Callable[[], None]) -> int:
+    """Run a command line. `discard` is called where nothing more can be written to stdout."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed by the program that started us
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for as long as we run
@@ -48,7 +47,7 @@ def _exit_code(arguments: list[str]) -> int:
         _say_at_end("toolcrib: interrupted", interrupted=True)
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()
+        discard()
         return READER_GONE
     except Exception as problem:
         if debugging():
@@ -56,7 +55,7 @@ def _exit_code(arguments: list[str]) -> int:
         if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
             say(f"toolcrib: {problem.filename or 'the output'} cannot be written: {problem.strerror}")
             if problem.filename is None:
-                _discard_output()
+                discard()
             return NOT_DONE
         say(
             f"toolcrib: this should not have happened: {type(problem).__name__}: {problem}\n"
@@ -67,8 +66,7 @@ def _exit_code(arguments: list[str]) -> int:
 
 def _discard_output() -> None:
     """Send stdout nowhere, so that what is still buffered does not raise once more at exit."""
-    with suppress(UnsupportedOperation):  # the stdout of a program that called us may be no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:

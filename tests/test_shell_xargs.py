@@ -12,6 +12,7 @@ import pytest
 
 from tests.local_host import Local
 from toolcrib.command.judge import judge
+from toolcrib.command.judge.links import Links
 from toolcrib.command.launch import run_plan
 from toolcrib.command.programs.xargs import words_of_input, xargs_form
 
@@ -149,3 +150,36 @@ async def test_more_commands_than_anybody_reads_are_not_started(work: Path) -> N
         (work / f"n{number}").touch()
     status, printed = await ran("ls | xargs -n1 echo", work)
     assert (status, "more than 1,000" in printed) == (1, True)
+
+
+def test_a_find_is_read_as_find_reads_it() -> None:
+    """The value of a test is no action."""
+    assert judge("find . -type f -name -print0 | xargs -0 cat").verdict == "ask"
+    assert "-print0" not in str(judge("find . -name -print | xargs cat").plan)
+
+
+@pytest.mark.parametrize("negated", [r"! \( -type f \)", r"-not \( -type f -o -name x \)"])
+def test_links_among_what_a_find_gives_are_looked_up(negated: str, tmp_path: Path) -> None:
+    (tmp_path / "l").symlink_to("/etc/passwd")
+    links = Links(str(tmp_path), str(tmp_path))
+    for command in (f"find . {negated} -exec cat {{}} +", f"find . {negated} -print0 | xargs -0 cat"):
+        assert judge(command, workspace=str(tmp_path), links=links).verdict == "ask", command
+
+
+@pytest.mark.parametrize(
+    "command", ["ls | sort list | xargs cat", "cat $(ls | sort list)", "grep -rh . $(ls | grep . list)"]
+)
+async def test_a_listing_does_not_lead_out_of_the_folder_that_a_command_was_judged_in(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "kept").write_text("KEPT\n")
+    (tmp_path / "sub" / "list").write_text(f"{os.path.realpath(tmp_path)}/kept\n")  # noqa: ASYNC240
+    found = judge(f"cd sub && {command}")
+    plan = found.plan
+    assert found.verdict == "plain" and plan is not None
+    with (tmp_path / "out").open("w+b") as out, Path(os.devnull).open("rb") as null:  # noqa: ASYNC230
+        where = out.fileno()
+        await run_plan(plan, Local(str(tmp_path)), env=ENV, stdin=null.fileno(), stdout=where, stderr=where)
+    said = (tmp_path / "out").read_text()
+    assert "KEPT" not in said and "is not below ., where it runs" in said

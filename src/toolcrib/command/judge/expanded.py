@@ -6,6 +6,7 @@ proved: the same row of the tables, no option more, and no path that its words d
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 
 from toolcrib.command.judge import paths
@@ -46,6 +47,21 @@ def objection_to_expanded(
         wrong = paths.objection(paths.relative(path, root), contents=contents)
         if not stands_for or (wrong is not None and path in known):
             return f"{argv[0]}: not run, for {wrong or f'{path} would be touched by it, which nobody judged'}"
+    return None
+
+
+def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: str) -> str | None:
+    """Why a command must not get names that a listing printed, or None. `folder` is the absolute path of where it runs.
+
+    It was judged to read below the folder that it runs in, wherever else in the workspace a name leads.
+    """
+    if (proved := _recognised(written)) is None or proved.usage.inert:
+        return None
+    below = posixpath.join(folder, proved.folder)
+    for path in (path for name in names for path in _readings(name)):
+        if path.startswith("/") and paths.relative(path, below) == path:
+            name = written[0].spelled
+            return f"{name}: not run, for {path} is not below {proved.folder}, where it runs: write that path itself"
     return None
 
 

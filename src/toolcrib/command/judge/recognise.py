@@ -19,7 +19,13 @@ from toolcrib.command.plan import Command, LoopName, Stage, Word
 from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
 from toolcrib.command.programs.listing import lists_names, prints_names
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
-from toolcrib.command.programs.searching import FIND_PATHS, FIND_RUNS, FIND_WORDS, LISTS_ALONE
+from toolcrib.command.programs.searching import (
+    FIND_PATHS,
+    FIND_RUNS,
+    FIND_WORDS,
+    LISTS_ALONE,
+    find_expression,
+)
 from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
 from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
@@ -287,10 +293,10 @@ def _xargs_of_find(words: list[Word], argv: list[str | None], before: Sequence[S
 
 def _prints_names_only(command: Command) -> bool:
     """Whether a command is a find whose last word is -print0 and which prints nothing else."""
-    words = [word.literal for word in command.words]
+    words = find_expression([word.literal for word in command.words])
     quiet = all(redirect.fd == 2 and redirect.kind == "null" for redirect in command.redirects)
     speaks = (LISTS_ALONE | FIND_RUNS) & {word for word in words[:-1] if word}
-    return quiet and words[0] == "find" and words[-1] == "-print0" and not speaks
+    return quiet and command.words[0].literal == "find" and words[-1:] == ["-print0"] and not speaks
 
 
 def _find(words: Sequence[Word]) -> Recognised:
@@ -366,10 +372,10 @@ def _shown_among(found: Sequence[TouchedPath], words: Sequence[Word], known: Rec
 
 
 def _finds_files_only(words: Sequence[Word]) -> bool:
-    """Whether a find gives names of ordinary files alone: `-type f`, joined to the rest by "and"."""
+    """Whether a find gives names of ordinary files alone: `-type f`, joined to the rest by "and", in no parentheses."""
     texts = [word.literal for word in words]
     at = next((at for at, text in enumerate(texts[:-1]) if text == "-type" and texts[at + 1] == "f"), 0)
-    return at > 0 and texts[at - 1] not in ("!", "-not") and not {"-o", "-or", ","} & set(texts)
+    return at > 0 and texts[at - 1] not in ("!", "-not") and not {"-o", "-or", ",", "("} & set(texts)
 
 
 def _names_no_secrets(patterns: Sequence[str], known: Recognised, runner: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell, Word
-from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE
+from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE, find_expression
 from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
@@ -50,7 +50,7 @@ def _with_whole_names(lister: Command, xargs: Command) -> tuple[Command, Command
     words, given = [word.literal for word in lister.words], [word.literal for word in xargs.words]
     if given[0] != "xargs" or len(given) < 2 or ((given[1] or "-").startswith("-") and given[1] != "-r"):
         return lister, xargs
-    listed = words[:-1] if words[-1] == "-print" else words
+    listed = words[:-1] if find_expression(words)[-1:] == ["-print"] else words
     if words[0] != "find" or LISTS_ALONE & {*listed[1:]} or FIND_RUNS & {*listed[1:]}:
         return lister, xargs
     finding = lister.words[: len(listed)]

@@ -13,7 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from toolcrib.command.judge.expanded import objection_to_expanded, objection_to_links, objection_to_names
+from toolcrib.command.judge.expanded import (
+    objection_to_expanded,
+    objection_to_links,
+    objection_to_listed,
+    objection_to_names,
+)
 from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand, named_word
@@ -314,6 +319,7 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
 async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_Pipe]) -> list[str]:
     argv: list[str] = []
     found: list[str] = []  # names that were unknown when the command was judged
+    listed: list[str] = []  # those of them that a listing printed
     unknown = False  # whether any word was: a listing may print nothing, and a name may stand in an option
     for word in command.words:
         if word.piped is not None:
@@ -333,11 +339,14 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
         if word.is_glob or lists_names(word):
             unknown = True
             found += [] if word.prefix.startswith("-") else fields
+            listed += fields if lists_names(word) else []
         argv += fields
     named = {f"/dev/fd/{pipe.ends['read']}" for pipe in pipes}
     judged = [STDIN if text in named else text for text in argv]
     words = with_pipes_named(command.words)
     if unknown and (wrong := objection_to_expanded(words, judged, found, state.host.root)) is not None:
+        raise _Refused(wrong)
+    if listed and (wrong := objection_to_listed(words, listed, state.folder)) is not None:
         raise _Refused(wrong)
     if (wrong := objection_to_links(judged, Links(state.workspace, state.folder))) is not None:
         raise _Refused(wrong)
@@ -429,7 +438,8 @@ async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _Sta
         return 1
     judged = form.judged(command.words)
     for words, names in started:
-        if (wrong := objection_to_expanded(judged, words, names, state.host.root)) is not None:
+        wrong = objection_to_expanded(judged, words, names, state.host.root)
+        if (wrong := wrong or objection_to_listed(judged, names, state.folder)) is not None:
             await complain(streams[2], wrong)
             return 1
     worst = 0

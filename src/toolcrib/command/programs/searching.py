@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from toolcrib.command.programs.options import Synopsis
@@ -95,3 +96,19 @@ FIND_WORDS: dict[str, int] = {
 FIND_PATHS = {"-newer", "-anewer", "-cnewer", "-samefile"}
 FIND_RUNS = {"-exec", "-execdir"}
 LISTS_ALONE = {"-print0", "-print", "-printf", "-ls"}  # in place of the names that find prints by itself
+
+
+def find_expression(texts: Sequence[str | None]) -> list[str | None]:
+    """The words of the expression of a find, without the values of its tests: `-name -print0` prints nothing by itself.
+
+    >>> find_expression(["find", "src", "-type", "f", "-name", "-print0", "-print"])
+    ['-type', '-name', '-print']
+    """
+    at = next(
+        (at for at, text in enumerate(texts) if at and (text or "")[:1] in ("-", "(", "!", ",")), len(texts)
+    )
+    found: list[str | None] = []
+    while at < len(texts):
+        found.append(texts[at])
+        at += 1 + FIND_WORDS.get(texts[at] or "", 0)
+    return found

@@ -71,12 +71,13 @@ def demo(python: str, rest: list[str]) -> None:
 
 
 def pytest(python: str, step: str, rest: list[str]) -> None:
-    """The tests of a step, on up to four cores; or those that `rest` names by path."""
+    """The tests of a step, by a worker more than cores (many tests wait), at most four; or those that `rest` names."""
     if any(argument.startswith("tests/") for argument in rest):
         run([python, "-m", "pytest", *rest])
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = ["-n", str(min(cores, 4)), "--dist", "worksteal"] if cores > 1 and "--pdb" not in rest else []
+    several = cores > 1 and "--pdb" not in rest
+    workers = ["-n", str(min(cores + 1, 4)), "--dist", "worksteal"] if several else []
     run([python, "-m", "pytest", "-m", step, *workers, *rest])
 
 

@@ -183,3 +183,11 @@ async def test_a_listing_does_not_lead_out_of_the_folder_that_a_command_was_judg
         await run_plan(plan, Local(str(tmp_path)), env=ENV, stdin=null.fileno(), stdout=where, stderr=where)
     said = (tmp_path / "out").read_text()
     assert "KEPT" not in said and "is not below ., where it runs" in said
+
+
+def test_links_to_their_own_folder_do_not_hold_up_a_judgement(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"l{number}").symlink_to(".")
+    links = Links(str(tmp_path), str(tmp_path))
+    found = judge(f"cat {'l*/' * 12}zz*.py", workspace=str(tmp_path), links=links)
+    assert found.verdict == "ask" and "too many files" in found.reason

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from toolcrib.command.judge import paths
 
 MAX_NAMES = 20_000  # that are looked at below one operand
+MAX_LOOKED_AT = 200_000  # names, to match one pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,34 @@ class Links:
         if path in paths.HARMLESS_DEVICES:
             return
         whole = posixpath.join(self.folder, path)
-        signs = posixpath.join(glob.escape(self.folder), path)
-        matches = glob.iglob(signs) if pattern else ()  # noqa: PTH207 - names as they are written
-        for name in (whole, *islice(matches, MAX_NAMES)):
+        matches = self._matches(path) if pattern else []
+        if matches is None:
+            yield path, f"{path} goes through too many files to look for links among them"
+            return
+        for name in (whole, *matches[:MAX_NAMES]):
             yield from self._of_name(name, contents)
             if below:
                 yield from self._below(name, contents)
+
+    def _matches(self, pattern: str) -> list[str] | None:
+        """What a pattern matches; None where too many names would be looked at: links to folders make many of few."""
+        found, left = ["/" if pattern.startswith("/") else self.folder], MAX_LOOKED_AT
+        for part in filter(None, pattern.split("/")):
+            if not glob.has_magic(part):
+                found = [posixpath.join(base, part) for base in found]
+                continue
+            bases, found = found, []
+            for base in bases:
+                try:
+                    names = os.listdir(base)  # noqa: PTH208 - names as they are written
+                except OSError:
+                    continue
+                left -= len(names) + 1
+                if left < 0:
+                    return None
+                shown = (name for name in names if part.startswith(".") or not name.startswith("."))
+                found += (posixpath.join(base, name) for name in fnmatch.filter(shown, part))
+        return found
 
     def _of_name(self, name: str, contents: bool) -> Iterator[tuple[str, str]]:
         try:

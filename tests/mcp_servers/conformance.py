@@ -20,6 +20,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import os
 import re
 import select
 import shlex
@@ -265,6 +266,7 @@ def main() -> int:
         print(f"MCP conformance is {'MISSING' if installs.required() else 'SKIPPED'}: {missing}")
         return int(installs.required())
     folder = Path(tempfile.mkdtemp(prefix="conformance-"))
+    os.environ["TMPDIR"] = str(folder)  # what the clients leave goes with it: the suite ends them
     outcomes, problems = run_all(given, modules, folder)
     if given.scenario:
         print(json.dumps({f"{one.role} {one.revision}": one.scenarios for one in outcomes}, indent=2))

@@ -185,8 +185,11 @@ def test_only_what_can_be_kept_is_offered(
         key, "run", "run run", "why", {}, "write", "f", prefixes=(("git", "add"),), lastings=lastings
     )
     assert short in prompt_line(question, 200)
-    answers = {line[:17].strip() for line in answer_help(question).splitlines()}
+    answers = {line[:17].strip() for line in answer_help(question, 120).splitlines()}
     assert answers - {"y", "n, or nothing", "n use c.txt", "a"} == explained
+    narrow = answer_help(question, 40).splitlines()
+    assert max(map(len, narrow)) <= 40
+    assert {line[:17].strip() for line in narrow} - {""} == answers, "what goes on stands below its meaning"
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(folder: Path) -> None:

@@ -61,7 +61,7 @@ async def ask_on(console: Console, question: Question) -> Answer:
             continue
         if word == "?" or (again and is_unclear(given)):
             again -= word != "?"
-            console.print(Text(answer_help(question), "dim"))
+            console.print(Text(answer_help(question, console.width), "dim"))
             continue
         answer = read_answer(given)
         if line := remembered(question, answer):

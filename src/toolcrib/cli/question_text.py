@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from itertools import islice
+from textwrap import fill
 from typing import Any
 
 from toolcrib.cli.wording import local_minute, value_on_one_line
@@ -21,6 +22,7 @@ MORE = """\
   y               run it, this once
   n, or nothing   do not run it; the model is told that you said no
   n use c.txt     do not run it; the model is told why"""
+MEANING = 18  # the column of what an answer means
 MORE_ALWAYS = "  a               always run it with exactly these arguments, in this run"
 MORE_LASTING = {
     Lasting.PROJECT: "  a project       the same, in later runs in this folder too",
@@ -169,19 +171,28 @@ def prompt_line(question: Question, width: int) -> str:
     return whole if width > len(whole) + 6 else NARROW_PROMPT.format(always=narrow)
 
 
-def answer_help(question: Question) -> str:
-    """What each answer means, a line each."""
+def answer_help(question: Question, width: int) -> str:
+    """What each answer means, a line each, wrapped below its meaning."""
+    indent = " " * MEANING if width > 2 * MEANING else "    "
+    return "\n".join(
+        fill(line, width, subsequent_indent=indent, replace_whitespace=False)
+        for line in _answer_lines(question)
+    )
+
+
+def _answer_lines(question: Question) -> list[str]:
+    lines = MORE.splitlines()
     if question.strict:
-        return MORE
+        return lines
     lastings = question.lastings
-    lines = [MORE, MORE_ALWAYS, *(line for lasting, line in MORE_LASTING.items() if lasting in lastings)]
+    lines += [MORE_ALWAYS, *(line for lasting, line in MORE_LASTING.items() if lasting in lastings)]
     lines.append(MORE_TIME.format("a user 7d" if Lasting.USER in lastings else "a 8h"))
     also = ", {} project" if Lasting.PROJECT in lastings else ""
     if question.prefixes:
         lines.append(MORE_PREFIX.format("p" + also.format("p"), _prefixes(question)))
     if question.folders:
         lines.append(MORE_FOLDER.format("f" + also.format("f"), _folders(question)))
-    return "\n".join(lines)
+    return lines
 
 
 def _prefixes(question: Question) -> str:

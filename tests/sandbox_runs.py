@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +39,17 @@ class Done:
     told: list[str]
 
 
-def run(sandbox: Sandbox, command: str | Sequence[str], cwd: object, **named: Any) -> Done:
+def run(
+    sandbox: Sandbox,
+    command: str | Sequence[str],
+    cwd: object,
+    *,
+    added: Mapping[str, str] | None = None,
+    **named: Any,
+) -> Done:
     """A bash command, or a whole argv, to its end."""
     argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
-    env = {**environment(os.environ), "LC_ALL": "C"}
+    env = {**environment(os.environ, added=added), "LC_ALL": "C"}
     with (
         sandbox.launch(argv, cwd=str(cwd), env=env, **named) as launch,
         subprocess.Popen(

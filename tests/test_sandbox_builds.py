@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import threading
 import zipfile
@@ -125,3 +126,33 @@ def test_builds_under_landlock_are_led_to_caches_of_their_own(tmp_path: Path) ->
     )
     assert [run(sandbox, command, ws).said for _ in range(2)] == ["", "made\n"]
     assert "-Djava.io.tmpdir=/" in run(sandbox, "echo $JAVA_TOOL_OPTIONS", ws).said
+
+
+def test_node_tells_its_memory_under_landlock_and_keeps_its_options(tmp_path: Path) -> None:
+    if not shutil.which("node"):
+        pytest.skip("not installed here: node")
+    sandbox = partial(run, backend("landlock")(tmp_path), cwd=tmp_path)
+    (tmp_path / "own.cjs").write_text("globalThis.own = 'own'")
+    (tmp_path / "memory.cjs").write_text(
+        "const told = process.memoryUsage();"
+        "const { isMainThread, Worker } = require('node:worker_threads');"
+        "console.log(told.rss > 0, told.heapUsed > 0, process.memoryUsage.rss() > 0, globalThis.own);"
+        "if (isMainThread) new Worker(__filename);"
+    )
+    assert sandbox("node memory.cjs").said == "true true true undefined\n" * 2
+    options = {"NODE_OPTIONS": f"--require {tmp_path}/own.cjs"}
+    assert sandbox("node memory.cjs", added=options).said == "true true true own\n" * 2
+
+
+def test_node_starts_under_its_own_permission_model_in_landlock(tmp_path: Path) -> None:
+    if not shutil.which("node"):
+        pytest.skip("not installed here: node")
+    options = subprocess.run(["node", "--help"], capture_output=True, text=True).stdout
+    flag = next((flag for flag in ("--permission", "--experimental-permission") if f"{flag} " in options), "")
+    if not flag:
+        pytest.skip("this node has no permission model")
+    (tmp_path / "program.cjs").write_text("console.log('ran')")
+    done = run(
+        backend("landlock")(tmp_path), f"node {flag} --allow-fs-read={tmp_path}/* program.cjs", tmp_path
+    )
+    assert done.code == 0 and "ran\n" in done.said, done.said

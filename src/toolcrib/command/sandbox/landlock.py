@@ -54,6 +54,8 @@ FILE_RIGHTS = EXECUTE | WRITE | READ | TRUNCATE | DEVICE_IOCTL
 SINCE = {REFER: 2, TRUNCATE: 3, DEVICE_IOCTL: 5}
 TCP_SINCE, SCOPES_SINCE = 4, 6
 
+# What Node is to load first; it lies with the launcher, so that it can be read wherever the launcher can.
+NODE_MEMORY = os.path.join(os.path.realpath(os.path.dirname(kernel.__file__)), "node_memory.cjs")
 MAX_RULES = 8_000  # each names a file or folder beside something hidden, and is opened by the launcher
 
 # Of /proc only what says nothing of other processes.
@@ -141,6 +143,7 @@ class Landlock(ConfiningSandbox):
         launch.env |= self._settings_of_git(launch, view, temporary)
         if view.home in view.hidden:
             launch.env |= cache_variables(temporary, launch.env)
+        launch.env |= _settings_of_node(launch, view)
         launch.env, for_the_command = outer_and_inner({**launch.env, "TMPDIR": temporary})
         launch.on_close += create_missing_files(level.writable)
         allowed = seccomp.SyscallFilter(internet=level.network is Network.ON, unix=self.unix_sockets)
@@ -244,6 +247,20 @@ class Landlock(ConfiningSandbox):
 def _remove(path: str, launch: Launch) -> None:
     with suppress(OSError):
         os.unlink(path)
+
+
+def _settings_of_node(launch: Launch, view: FileView) -> dict[str, str]:
+    """NODE_OPTIONS with what lets Node tell its memory without /proc.
+
+    Under its own permission model Node may not read that file, and would not start: a command that asks for the model
+    gets no such options.
+    """
+    given = launch.env.get("NODE_OPTIONS", "")
+    asked = any("-permission" in words for words in (given, *launch.argv))
+    if asked or NODE_MEMORY in given or view.hides(NODE_MEMORY):
+        return {}
+    path = re.sub(r'(["\\\\])', r"\\\1", NODE_MEMORY)
+    return {"NODE_OPTIONS": f'{given} --require "{path}"'.strip()}
 
 
 def landlock_rules(view: FileView, level: Level, abi: int, temporary: str) -> LandlockRules:

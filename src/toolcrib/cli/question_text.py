@@ -181,7 +181,7 @@ def answer_help(question: Question, width: int) -> str:
 
 
 def _answer_lines(question: Question) -> list[str]:
-    lines = MORE.splitlines()
+    lines: list[str] = [*MORE.splitlines()]
     if question.strict:
         return lines
     lastings = question.lastings

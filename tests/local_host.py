@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolcrib.command.launch.plan_runner import PlanProcess
+from toolcrib.command.launch.plan_host import PlanProcess
 from toolcrib.command.launch.plan_streams import Streams
 
 if TYPE_CHECKING:
@@ -121,9 +121,10 @@ class _LocalChild:
 
 
 class Recorder(Local):
-    """Starts nothing, and notes what would have been started: `started`.
+    """Starts no program. `started` has the words of each that would have been started.
 
-    `answered` gives the status of a program that is not noted, and may print what it would print; else None.
+    `answered` may play a program: it prints what the program would, and returns its status. Others are noted, with the
+    status 0.
     """
 
     def __init__(self, root: str, answered: Callable[[Sequence[str], Streams], int | None]) -> None:

@@ -188,8 +188,9 @@ def test_a_host_that_would_never_match_is_an_error(host: str) -> None:
     ["example.org", "*.example.org", "example.org:443", "*", "1.2.3.4", "1.2.3.4:80", "::1", "[::1]:80", "bücher.example", "localhost",
      "my_host", "example.org.", "xn--bcher-kva.example"],
 )  # fmt: skip
-def test_a_host_that_can_match_is_none(host: str) -> None:
-    read_rules(f"[[rule]]\ndeny = true\nhost = {json.dumps(host)}")
+def test_a_host_that_can_match_makes_a_rule(host: str) -> None:
+    (rule,) = read_rules(f"[[rule]]\ndeny = true\nhost = {json.dumps(host)}").rules
+    assert rule.decides_on([Access(Reach.CONNECT, host.replace("*.", "www."))])
 
 
 def test_a_port_that_nobody_knows_may_be_the_one() -> None:
@@ -485,9 +486,11 @@ def test_examples_are_tried() -> None:
 @examples(200)
 def test_whatever_a_file_holds_is_told(text: str) -> None:
     try:
-        read_rules(text)
-    except RuleError:
-        pass
+        found = read_rules(text)
+    except RuleError as wrong:
+        assert str(wrong)
+    else:
+        assert found.policy("full") is not None
 
 
 @tool(effect=Effect.READ, secrets=(), open_world=True)

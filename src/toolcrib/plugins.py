@@ -111,10 +111,16 @@ def _is_found_in(folder: Path, name: str) -> bool:
     from importlib.util import find_spec
 
     try:
-        spec = find_spec(name)
+        return comes_from(folder, name, find_spec(name))
     except ValueError:  # loaded without a spec, as __main__ is
         return False
-    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+
+
+def comes_from(folder: Path, name: str, spec: Any) -> bool:
+    """Whether a top-level module with this `__spec__`, which may be anything, is a file or a package of a folder."""
+    if not isinstance(spec, ModuleSpec):
+        return False
+    places = [spec.origin, *(spec.submodule_search_locations or ())]
     ours = {os.path.realpath(folder / path) for path in (f"{name}.py", name, f"{name}/__init__.py")}
     return any(place is not None and os.path.realpath(place) in ours for place in places)
 

@@ -117,8 +117,8 @@ class Tool(Generic[P, R]):
         return None
 
     def with_secrets(self, params: P, values: Mapping[str, str], /) -> P:
-        """The params with the secrets that a call names, for a tool that does not want each value put in place
-        of its reference."""
+        """The params with the secrets that a call names. Override it where a secret must not simply replace its
+        reference: to hand it over as a variable, for example."""
         return params
 
     def unavailable(self) -> str | None:

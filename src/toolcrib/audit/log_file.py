@@ -122,7 +122,7 @@ class LogFile:
         raise OSError(0, "it is replaced again and again")
 
     def _is_in_place(self, status: os.stat_result) -> bool:
-        """Whether the file that was opened still stands at the log's path."""
+        """Whether the log's path still leads to the file that was opened."""
         try:
             return os.path.samestat(status, self.path.lstat())
         except FileNotFoundError:

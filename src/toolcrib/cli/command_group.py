@@ -38,7 +38,7 @@ def root_group() -> Any:
 
 
 class _PlainHelp:
-    """A command or group whose `--help` needs no Pydantic either."""
+    """Reads `--help` without Pydantic, as the other options of a command or a group."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc] # of Typer's class
@@ -127,20 +127,21 @@ def _command(path: str, summary: str) -> Any:
 
 
 def _take_plain_values_as_they_are(parameter: Any) -> None:
-    """Spare a parameter its Pydantic adapter where its value needs none: Typer makes one for each, and loads Pydantic.
+    """Convert the plain values of a parameter without Pydantic, of which Typer makes an adapter for each parameter.
 
-    A Typer that converts values in another way does not look at what is set here.
+    A version of Typer that converts values in another way does not look at what is set here.
     """
-    convert = getattr(type(parameter), "get_runtime_param", None)
-    if convert is not None:
-        parameter.get_runtime_param = lambda: _Plain(partial(convert, parameter))
+    by_typer = getattr(type(parameter), "get_runtime_param", None)
+    if by_typer is not None:
+        converter = _PlainOrTyper(partial(by_typer, parameter))
+        parameter.get_runtime_param = lambda: converter
 
 
-class _Plain:
-    """Converts the values of one parameter: its default, and what has its type already, is taken as it is."""
+class _PlainOrTyper:
+    """Converts the values of one parameter. Its default, and a value that already has its type, stay as they are."""
 
-    def __init__(self, convert: Callable[[], Any]) -> None:
-        self._convert = convert
+    def __init__(self, by_typer: Callable[[], Any]) -> None:
+        self._by_typer = by_typer
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         descriptor = param.type_descriptor
@@ -152,7 +153,7 @@ class _Plain:
             return value
         if descriptor.annotation == list[str] and parser is None and all(type(one) is str for one in value):
             return list(value)
-        return self._convert().coerce(value, param=param, ctx=ctx)
+        return self._by_typer().coerce(value, param=param, ctx=ctx)
 
 
 def _with_options_apart(command: Callable[..., int]) -> Callable[..., int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Generator
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolcrib.command.sandbox.process.kernel import LIBC, SET_DUMPABLE, prctl
+from toolcrib.plugins import comes_from
 
 GET_DUMPABLE = 3
 
@@ -34,15 +34,11 @@ def process_state_restored() -> Generator[None]:
         sys.stdout, sys.stderr = streams
         log.handlers[:], log.propagate = handlers, propagate
         sys.meta_path[:] = finders
-        for name in set(sys.modules) - modules:
-            if name.partition(".")[0] not in modules and _lies_in(folder, name.partition(".")[0]):
+        new = set(sys.modules) - modules
+        specs = {name: getattr(sys.modules[name], "__spec__", None) for name in new if "." not in name}
+        ours = {name for name, spec in specs.items() if comes_from(folder, name, spec)}
+        for name in new:
+            if name.partition(".")[0] in ours:
                 del sys.modules[name]
         if sys.platform == "linux" and dumpable == 1:
             prctl(SET_DUMPABLE, dumpable)
-
-
-def _lies_in(folder: Path, name: str) -> bool:
-    """Whether a top-level module is a file or a package of that folder."""
-    spec = getattr(sys.modules.get(name), "__spec__", None)
-    places = [getattr(spec, "origin", None), *(getattr(spec, "submodule_search_locations", None) or ())]
-    return any(os.fspath(folder / path) in places for path in (f"{name}.py", name, f"{name}/__init__.py"))

@@ -65,7 +65,7 @@ def _exit_code(arguments: list[str], discard: Callable[[], None]) -> int:
 
 
 def _discard_output() -> None:
-    """Send stdout nowhere, so that what is still buffered does not raise once more at exit."""
+    """Connect stdout to /dev/null: at exit Python writes what is still buffered, and would fail once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

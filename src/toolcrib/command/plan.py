@@ -94,7 +94,7 @@ class Word:
 
     @property
     def as_pattern(self) -> Word:
-        """The word with each loop variable replaced by the pattern that its loop runs over."""
+        """The same word, with the pattern of the loop in the place of each loop variable: `$f` becomes `*.txt`."""
         parts = (Glob(part.sign) if isinstance(part, LoopName) else part for part in self.parts)
         return Word(tuple(parts)) if self.names_of_loops else self
 

@@ -11,7 +11,10 @@ from toolcrib.tools.backends.protocol import Permits
 
 
 def failure_of(plan: Callable[[Permits], object], permits: Permits) -> str | None:
-    """Plan a change and return its error, in words for the model; None without one, or if a file may not be read."""
+    """The error that a change would end with, as the model is told it.
+
+    None if it would succeed, or if a file that it needs may not be read unasked.
+    """
     kept_back: list[Access] = []
 
     def readable(access: Access) -> bool:

@@ -51,9 +51,9 @@ def objection_to_expanded(
 
 
 def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: str) -> str | None:
-    """Why a command must not get names that a listing printed, or None. `folder` is the absolute path of where it runs.
+    """Why a command must not be given names that a listing printed, or None. `folder`: where it runs, as absolute path.
 
-    It was judged to read below the folder that it runs in, wherever else in the workspace a name leads.
+    The judgement was that it reads files below that folder. So an absolute name has to lie there, too.
     """
     if (proved := _recognised(written)) is None or proved.usage.inert:
         return None
@@ -94,7 +94,10 @@ def objection_to_names(program: str, names: Sequence[str], root: str, *, content
 
 
 def _readings(name: str) -> list[str]:
-    """A name as a path, and as git may read it; what git reads otherwise still, its own row refuses."""
+    """The paths that a name may stand for: itself, and what git would take it for.
+
+    Where that cannot be told, the row of the git command refuses the name.
+    """
     try:
         return [name, *(one.path for one in git_paths(name))]
     except NotProved:

@@ -19,11 +19,13 @@ RANGE = re.compile(r"\.\.\.?")
 
 
 class GitPath(NamedTuple):
-    """`in_tree`: it is looked for from the top of the repository too."""
+    """A path that git may read. For a pattern, `path` is the folder below which git looks for matches."""
 
     path: str
-    in_tree: bool = False
-    is_pattern: bool = False  # then the path is the folder below which git looks for matches
+    in_tree: bool = (
+        False  # whether git looks for it from the top of the repository, not only from its own folder
+    )
+    is_pattern: bool = False
 
 
 def git_paths(text: str) -> list[GitPath]:

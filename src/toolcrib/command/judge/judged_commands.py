@@ -10,8 +10,8 @@ from toolcrib.command.judge import paths, variables
 from toolcrib.command.judge.git_filters import COMPARES, NotUnderstood, filter_of, git_folder
 from toolcrib.command.judge.git_reads import git_reads_elsewhere
 from toolcrib.command.judge.links import Links
-from toolcrib.command.judge.paths import Operand, Reach
-from toolcrib.command.judge.recognise import DOES, NAMED, Recognised, recognise
+from toolcrib.command.judge.paths import Operand
+from toolcrib.command.judge.recognise import DOES, NAMED, Recognised, TouchedPath, recognise
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import (
     Command,
@@ -185,26 +185,28 @@ class PlanJudge:
         operands: list[Operand] = []
         reasons: list[str] = []
         for folder in sorted(folders):
-            for path, access, reach, contents, follows, opens, listed, guessed, in_tree in known.operands:
-                place = paths.relative(paths.join(folder, path), self.workspace)
-                if in_tree and self.links is not None:
+            for one in known.operands:
+                place = paths.relative(paths.join(folder, one.path), self.workspace)
+                operand, contents = Operand(place, one.access, one.reach), one.contents
+                if one.in_tree and self.links is not None:
                     at = posixpath.join(self.links.folder, paths.join(folder, known.folder))
-                    operands += _in_repository(in_tree, access, reach, at, self.links)
-                if guessed and (self.links is None or not self.links.exists(place)):
+                    operands += _in_repository(one, at, self.links)
+                if one.guessed and (self.links is None or not self.links.exists(place)):
                     continue
-                operands += [] if guessed else [Operand(place, access, reach)]
+                operands += [] if one.guessed else [operand]
                 # git shows what it has stored; with a file hidden it would show that as deleted.
-                searches = reach == "subtree" and contents and access == "read" and not listed
+                searches = one.reach == "subtree" and contents and one.access == "read" and not one.listed
                 if searches and known.name not in STORED_TOO:
-                    self.shows.append("." if follows else place)
-                if access == "read" and place in paths.FACTS:
+                    self.shows.append("." if one.follows else place)
+                if one.access == "read" and place in paths.FACTS:
                     continue
-                wrong = paths.objection(place, contents=contents, pattern=reach == "pattern")
+                wrong = paths.objection(place, contents=contents, pattern=one.reach == "pattern")
                 if wrong is not None:
                     reasons.append(wrong)
-                elif self.links is not None and opens:
+                elif self.links is not None and one.opens:
+                    is_pattern = any(sign in place for sign in "*?[")
                     for leads, wrong in self.links.objections(
-                        place, contents=contents, pattern=any(sign in place for sign in "*?["), below=follows
+                        place, contents=contents, pattern=is_pattern, below=one.follows
                     ):
                         self.leads.append(leads)
                         reasons.append(wrong)
@@ -216,16 +218,16 @@ def with_pipes_named(words: Iterable[Word]) -> list[Word]:
     return [word if word.piped is None else Word((STDIN,)) for word in words]
 
 
-def _in_repository(path: str, access: Access, reach: Reach, at: str, links: Links) -> Iterator[Operand]:
-    """A path from the top of the repository of a folder, if it lies in the workspace, as an operand."""
+def _in_repository(one: TouchedPath, at: str, links: Links) -> Iterator[Operand]:
+    """A path that git looks for from the top of the repository of the folder `at`, if that lies in the workspace."""
     try:
         found = git_folder(at)
     except (NotUnderstood, OSError, ValueError):
         return  # git_reads_elsewhere says so
     if found is not None:
-        place = paths.relative(posixpath.normpath(posixpath.join(found[0], path)), links.root)
+        place = paths.relative(posixpath.normpath(posixpath.join(found[0], one.in_tree)), links.root)
         if not place.startswith("/"):
-            yield Operand(place, access, reach)
+            yield Operand(place, one.access, one.reach)
 
 
 def _run_in(links: Links, known: Recognised, folders: Folders) -> Iterator[str]:

@@ -57,7 +57,7 @@ class TouchedPath(NamedTuple):
     guessed: bool = (
         False  # whether it is the value of an option, and a path only if the program reads that otherwise
     )
-    in_tree: str = ""  # the path from the top of the repository, if git may look for it there
+    in_tree: str = ""  # the same path as git looks for it from the top of the repository, if it may
 
 
 @dataclass(slots=True)
@@ -372,7 +372,7 @@ def _shown_among(found: Sequence[TouchedPath], words: Sequence[Word], known: Rec
 
 
 def _finds_files_only(words: Sequence[Word]) -> bool:
-    """Whether a find gives names of ordinary files alone: `-type f`, joined to the rest by "and", in no parentheses."""
+    """Whether a find prints only names of ordinary files: its `-type f` is not negated, and holds for all of it."""
     texts = [word.literal for word in words]
     at = next((at for at, text in enumerate(texts[:-1]) if text == "-type" and texts[at + 1] == "f"), 0)
     return at > 0 and texts[at - 1] not in ("!", "-not") and not {"-o", "-or", ",", "("} & set(texts)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from toolcrib.command.launch.denied_paths import DeniedPathsInSandbox
     from toolcrib.command.launch.environment import SAFE_ENV_VARS, command_environment
     from toolcrib.command.launch.output import BoundedOutput
-    from toolcrib.command.launch.plan_runner import PlanHost, PlanProcess, run_plan
+    from toolcrib.command.launch.plan_host import PlanHost, PlanProcess
+    from toolcrib.command.launch.plan_runner import run_plan
     from toolcrib.command.launch.process import ProcessOutcome
     from toolcrib.command.launch.run_command import CommandLine, Finished, OpenFolder, run_command
     from toolcrib.command.launch.shell_words import ShellKind, shell_words
@@ -45,11 +46,11 @@ __getattr__ = lazy_names(
             "command_environment",
         ),
         "output": ("BoundedOutput",),
-        "plan_runner": (
+        "plan_host": (
             "PlanHost",
             "PlanProcess",
-            "run_plan",
         ),
+        "plan_runner": ("run_plan",),
         "process": ("ProcessOutcome",),
         "run_command": (
             "CommandLine",

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from toolcrib.command.judge.expanded import (
     objection_to_expanded,
@@ -23,6 +22,7 @@ from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch.expand import expand, named_word
 from toolcrib.command.launch.git_options import hardened
+from toolcrib.command.launch.plan_host import PlanHost, PlanProcess
 from toolcrib.command.launch.plan_streams import (
     PipeReader,
     Streams,
@@ -52,52 +52,6 @@ ROUND = 0.001  # seconds between two rounds of a loop
 
 class _Refused(Exception):
     """A command is not run because a pattern or a substitution gave it a name that judging would have refused."""
-
-
-class PlanProcess(Protocol):
-    """A running program of a plan."""
-
-    async def wait(self) -> int:
-        """Waits for its end; returns the status, negative for a signal."""
-        ...
-
-    def kill(self) -> None:
-        """Ends it with everything that it started; does nothing if it has ended."""
-        ...
-
-
-class PlanHost(Protocol):
-    """Starts the programs of a plan and opens its files. Folders are paths that the host gave.
-
-    Every method may raise OSError.
-    """
-
-    root: str
-
-    async def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        folder: str,
-        env: Mapping[str, str],
-        streams: Streams,
-        inherited: Sequence[int],
-    ) -> PlanProcess:
-        """Starts a program with these descriptors as 0, 1 and 2; None stands for a closed one. It gets `inherited`
-        ones under their numbers."""
-        ...
-
-    def open(self, path: str, *, folder: str, flags: int) -> int:
-        """Opens the file of a redirection."""
-        ...
-
-    def enter(self, path: str, *, folder: str) -> str:
-        """The folder to which `cd path` leads."""
-        ...
-
-    def names(self, path: str, *, folder: str) -> list[str]:
-        """The names in a folder, for matching patterns."""
-        ...
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ class PipeReader:
 
 
 async def piped_text(fd: int | None) -> str:
-    """All that comes through a pipe. Raises ValueError if it is none, if it is too long, or no text of words."""
+    """The text that a pipe gives until its end. Raises ValueError for no pipe, over `MAX_PIPED` bytes, or a NUL."""
     if fd is None or not stat.S_ISFIFO(os.fstat(fd).st_mode):
         raise ValueError("its input is no pipe")
     async with PipeReader(os.dup(fd)) as reading:

@@ -1,4 +1,4 @@
-"""How absolute paths lie to each other, as text; where they lead, and what lies in a folder."""
+"""Absolute paths: which of them lies in which (by their text), their real paths, and the names in a folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def between(root: str, path: str) -> list[str]:
 
 
 def existing(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """Where those of the paths lead that exist, and the status of each path itself; a link may lead nowhere."""
+    """For each path that exists: its real path, as `os.path.realpath` gives it, and its own status, also of a link."""
     folders = _Folders()
     for path in paths:
         try:
@@ -56,7 +56,7 @@ def existing(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
 
 
 class _Folders(dict[str, str]):
-    """Where absolute folders lead, without a slash at the end. Each is followed once: every step asks the kernel."""
+    """The real paths of absolute folders, without a slash at the end; each is looked up once, at its first use."""
 
     def __missing__(self, folder: str) -> str:
         above, _, name = folder.rpartition("/")

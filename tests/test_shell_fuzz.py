@@ -31,7 +31,7 @@ from toolcrib.command.programs.wrappers import WRAPPERS
 
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 BWRAP = shutil.which("bwrap", path="/bin:/usr/bin:/usr/local/bin") or ""
-NAMES = sorted({name.split()[0] for name in SYNOPSES} | set(WRAPPERS) | {"["} - {"cd", ":"})
+NAMES = sorted({name.split()[0] for name in SYNOPSES} | set(WRAPPERS) | {"["} - {"cd", ":", "exit"})
 BUILTINS = "echo printf pwd test true false kill type command builtin enable ["
 
 # Written in the shell's own words only, so that a shim needs no other program. Log first, then print, last to what may be a pipe that nobody reads.

@@ -3,7 +3,7 @@ it was judged to be.
 
 By hand, for longer:
 
-    python -m tests.test_shell_patterns SEED COUNT [loop|xargs]
+    python -m tests.test_shell_patterns SEED COUNT [loop|xargs|listing]
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from toolcrib.command.programs.options import listed_options, read_arguments
 from toolcrib.command.programs.table import SYNOPSES, find_synopsis
 
 READERS = sorted(
-    name for name, row in SYNOPSES.items() if (row.runs_unasked or row.reading) and name not in ("cd", ":")
+    name
+    for name, row in SYNOPSES.items()
+    if (row.runs_unasked or row.reading) and name not in ("cd", ":", "exit")
 )
 PREFIXES = ["x", "a", "src/x", "(", "!", "HEAD", "-", "--out", "+", "@", "1", "t", "s", "e", "./x", "B"]
 # What the rest of a name may be, so that the whole is an option, a program text, an output, a revision, a secret.
@@ -105,6 +107,12 @@ def command(source: random.Random) -> str:
 def loop(source: random.Random) -> str:
     """A command in a loop over a pattern, with the loop's name alone, in a longer word, or in an option."""
     pattern = shlex.quote(source.choice(PREFIXES)) + source.choice(["*", "?*", "*[x]*"])
+    tried = source.choice(["", "", 'test -f "$f" && '])
+    return f"for f in {pattern}; do {tried}{with_names(source)} ; done"
+
+
+def with_names(source: random.Random) -> str:
+    """A command with the names that `f` holds in some of its words."""
     words = command(source).split(" ")
     for at in range(1, len(words)):
         if source.random() < 0.6:
@@ -124,9 +132,24 @@ def loop(source: random.Random) -> str:
                 ]
             )
             words[at] = form
-    body = " ".join(words)
-    tried = source.choice(["", "", 'test -f "$f" && '])
-    return f"for f in {pattern}; do {tried}{body} ; done"
+    return " ".join(words)
+
+
+def listing(source: random.Random) -> str:
+    """A command that gets the names of all files in a variable, one by one or together."""
+    body = with_names(source)
+    shape = source.choice(
+        [
+            "for f in $(ls); do {} ; done",
+            "ls | while read -r f; do {} ; done",
+            "ls | sort | while IFS= read -r f; do {} ; done",
+            "f=$(ls); {}",
+            "x=$(ls); for f in $x; do {} ; done",
+            'for x in $(ls); do f=$(echo "$x"); {} ; done',
+            'ls | while read -r x; do for f in $x; do [[ -n "$f" ]] && {} ; done; done',
+        ]
+    )
+    return shape.format(body)
 
 
 def reader_of_names(source: random.Random) -> str:
@@ -153,9 +176,8 @@ def wrong_of(argv: list[str], text: str) -> str | None:
     if row.inert:
         return None
     literal = set(shlex.split(text))
-    one_word = (
-        " -n1" in text or " -I" in text
-    )  # of xargs: it may stand for a text, but not for an output or a program
+    # One name, or one text of all names, may stand for a text, but not for an output or a program.
+    one_word = " -n1" in text or " -I" in text or "$(ls)" in text or "while" in text
     try:
         found = read_arguments(name, row, [Word((word,) if word else ()) for word in argv[at:]])
     except NotProved as stopped:
@@ -226,6 +248,13 @@ def test_no_hostile_name_makes_a_command_of_xargs_something_else() -> None:
     assert wrong == []
     assert seen["plain"] > 200, seen
     assert seen["started"] > 100, seen
+
+
+def test_no_hostile_name_makes_a_command_that_gets_a_variable_something_else() -> None:
+    seen, wrong = look(4, 4_000, listing)
+    assert wrong == []
+    assert seen["plain"] > 200, seen
+    assert seen["started"] > 200, seen
 
 
 # A pattern where one word belongs: the names after the first would be an option, a program, an output or a second file.
@@ -358,6 +387,6 @@ if __name__ == "__main__":
     counts, faults = look(
         int(sys.argv[1]),
         int(sys.argv[2]),
-        {"loop": loop, "xargs": reader_of_names}.get("".join(sys.argv[3:]), command),
+        {"loop": loop, "xargs": reader_of_names, "listing": listing}.get("".join(sys.argv[3:]), command),
     )
     sys.stdout.write(f"{dict(counts)} wrong: {len(faults)}\n" + "\n".join(faults[:30]) + "\n")

@@ -25,7 +25,9 @@ WHY = {
     "echo x > f": "it writes f", "./run.sh": "it runs ./run.sh, a program given by its path", "bash x.sh": "bash runs a script", "sudo ls": "sudo runs it as another user",
     "docker run x": "docker run runs a container", "mkdir a && git commit -m x": "mkdir changes files; git commit changes files",
     "mkdir a && git commit -m x && foo": "mkdir changes files; git commit changes files (and 1 more)",
-    "for i in $(ls); do rm $i; done": "it could not be read to the end (a loop over what is only known when it runs); it runs ls, rm",
+    "for i in $(ls); do rm $i; done": "what it does is only known when it runs (rm: arguments that are only known when it runs)",
+    "f=.env; cat $f": "it reads .env, which may hold secrets",
+    "case $i in a) ls;; esac": "it could not be read to the end (a case statement); it runs ls",
     "echo $X | sh": "it could not be read to the end (a variable); it runs echo, sh", "a\u202eb": "the command contains an invisible character (U+202E)",
 }  # fmt: skip
 

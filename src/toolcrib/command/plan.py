@@ -4,7 +4,7 @@ Plan      steps joined by ; && ||           `a && b; c`
 Pipeline  stages whose output feeds the next `a | b`, its status perhaps turned round by !, perhaps timed
 Command   words, environment, redirections   `LC_ALL=C sort < names 2>/dev/null`
 Subshell     a plan in a process of its own     `(cd sub && make)`: its cd ends with it
-Compound  `if`, `while`, `until`, and `for` over a pattern, in a process of its own
+Compound  `if`, `while`, `until`, `{ …; }`, `for` over names, and `x=$(…)`
 Word      text, pattern signs, and substitutions: `"$(ls | wc -l) files"`, `src/*.py`
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
@@ -21,7 +21,7 @@ from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDT
 __all__ = [
     "Command", "Compound", "CompoundKind", "Glob", "LoopName", "Pipeline", "Plan",
     "Redirect", "Step", "Subshell", "Substitution", "Word",
-    "commands", "is_last_status", "last_status", "quoted",
+    "commands", "is_last_status", "last_status", "quoted", "with_input",
 ]  # fmt: skip
 
 VERSION = 1
@@ -48,12 +48,14 @@ class LoopName(Glob):
 class Substitution:
     """`$( … )`: what the plan prints; outside quotes it is split at white space and never expanded again.
 
-    `piped`: `<( … )`, the name of a pipe from which the program reads what the plan prints meanwhile.
+    `piped`: `<( … )`, the name of a pipe from which the program reads what the plan prints meanwhile. `variable`: the
+    plan has run already, and what it printed, or one name of it, is in that variable: `"$x"` after `x=$(…)`.
     """
 
     plan: Plan
     quoted: bool
     piped: bool = False
+    variable: str = ""
 
 
 RedirectKind = Literal["null", "dup", "read", "write", "append", "text"]
@@ -145,16 +147,18 @@ class Subshell:
         return (self.plan,)
 
 
-CompoundKind = Literal["if", "while", "until", "for"]
+CompoundKind = Literal["if", "while", "until", "for", "read", "group", "set"]
 
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """An `if`, `while`, `until` or `for` command; `plans` holds its parts in the order in which they are written.
+    """A statement; `plans` holds its parts in the order in which they are written. Its variables and `cd` end with it.
 
     `if`: a condition and a body in turn, and last the body of `else`, if there is one. `while` and `until`: the
-    condition and the body. `for`: the body, which runs once for each name that the pattern `over` matches, with
-    the name in `variable`.
+    condition and the body. `for`: the body, which runs once for each name that the pattern `over` matches, or that its
+    substitution prints, with the name in `variable`. `read`: `while read -r line`, the body, once for each line of the
+    input; `reads` is the command that reads it. `group`: `{ …; }`, or the rounds of a loop over known words. `set`: no
+    part; the text of `over`, or what its substitution prints, is put into `variable`, for what follows in the list.
     """
 
     kind: CompoundKind
@@ -162,6 +166,7 @@ class Compound:
     redirects: tuple[Redirect, ...] = ()
     variable: str = ""
     over: Word | None = None
+    reads: str = ""
 
 
 Stage = Command | Subshell | Compound
@@ -204,6 +209,38 @@ class Plan:
         return show(self)
 
 
+def with_input(loop: Compound, printed: Plan) -> Compound:
+    """A `while read` loop whose lines are what a plan prints."""
+
+    def in_plan(plan: Plan) -> Plan:
+        return Plan(
+            tuple(
+                Step(step.join, replace(step.pipeline, stages=tuple(map(in_stage, step.pipeline.stages))))
+                for step in plan.steps
+            )
+        )
+
+    def in_stage(stage: Stage) -> Stage:
+        if isinstance(stage, Command):
+            return replace(stage, words=tuple(map(in_word, stage.words)))
+        if isinstance(stage, Subshell):
+            return replace(stage, plan=in_plan(stage.plan))
+        over = None if stage.over is None else in_word(stage.over)
+        return replace(stage, plans=tuple(map(in_plan, stage.plans)), over=over)
+
+    def in_word(word: Word) -> Word:
+        return Word(tuple(map(in_part, word.parts))) if word.substitutions else word
+
+    def in_part(part: WordPart) -> WordPart:
+        if not isinstance(part, Substitution):
+            return part
+        if part.variable == loop.variable and part.plan == ANY_LINE:
+            return replace(part, plan=printed)
+        return replace(part, plan=in_plan(part.plan))
+
+    return replace(loop, plans=tuple(map(in_plan, loop.plans)))
+
+
 def is_last_status(part: Substitution) -> bool:
     """Whether a substitution stands for `$?`, the status of the command before."""
     return part.plan == LAST_STATUS
@@ -221,12 +258,19 @@ def commands(plan: Plan) -> Iterator[Command]:
             if not isinstance(stage, Command):
                 for inner in stage.plans:
                     yield from commands(inner)
+                for part in stage.over.substitutions if isinstance(stage, Compound) and stage.over else ():
+                    yield from commands(part.plan)
             else:
                 yield stage
                 for word in stage.words:
                     for part in word.substitutions:
-                        yield from commands(part.plan)
+                        if not part.variable:
+                            yield from commands(part.plan)
 
+
+READS = ("read", "read -r", "IFS= read", "IFS= read -r")
+# The plan of what is known to be a line of some input, and no more.
+ANY_LINE = Plan((Step(";", Pipeline((Command((Word(("cat",)),)),))),))
 
 STATUS_VARIABLE = "?"
 # `$(printenv ?)` stands for `$?`: the runner knows it without a program.
@@ -263,7 +307,13 @@ def _show_stage(stage: Stage) -> str:
 
 
 def _show_compound(stage: Compound) -> str:
+    if stage.kind == "set" and stage.over is not None:
+        return f"{stage.variable}={show_word(stage.over)}"
     texts = [f"{show(plan)};" for plan in stage.plans]
+    if stage.kind == "group":
+        return f"{{ {texts[0]} }}"
+    if stage.kind == "read":
+        return f"while {stage.reads} {stage.variable}; do {texts[0]} done"
     if stage.over is not None:
         return f"for {stage.variable} in {show_word(stage.over)}; do {texts[0]} done"
     if stage.kind != "if":
@@ -288,6 +338,8 @@ def _show_part(part: WordPart) -> str:
         return part.sign
     if part.piped:
         return f"<({show(part.plan)})"
+    if part.variable:
+        return f'"${{{part.variable}}}"' if part.quoted else f"${{{part.variable}}}"
     inner = "$?" if is_last_status(part) else f"$({show(part.plan)})"
     return f'"{inner}"' if part.quoted else inner
 
@@ -345,7 +397,11 @@ def _stage_json(stage: Stage) -> dict[str, Any]:
     if isinstance(stage, Subshell):
         return {"group": _steps_json(stage.plan), "redirects": redirects}
     if isinstance(stage, Compound):
-        named = {} if stage.over is None else {"variable": stage.variable, "over": _word_json(stage.over)}
+        named: dict[str, Any] = {"variable": stage.variable} if stage.variable else {}
+        if stage.reads:
+            named["reads"] = stage.reads
+        if stage.over is not None:
+            named["over"] = _word_json(stage.over)
         plans = list(map(_steps_json, stage.plans))
         return {"compound": stage.kind, "plans": plans, "redirects": redirects, **named}
     return {"argv": [_word_json(word) for word in stage.words], "env": list(map(list, stage.env)),
@@ -363,6 +419,7 @@ def _word_json(word: Word) -> list[Any]:
         else {"pipe": _steps_json(part.plan)}
         if part.piped
         else {"run": _steps_json(part.plan), "quoted": part.quoted}
+        | ({"variable": part.variable} if part.variable else {})
         for part in word.parts
     ]
 
@@ -391,11 +448,14 @@ def _stage_of(data: Any) -> Stage:
     if "compound" in data:
         plans = tuple(map(_plan_of, data["plans"]))
         kind: CompoundKind = _one_of(data["compound"], get_args(CompoundKind))
-        wanted = {"for": 1, "if": max(len(plans), 2)}.get(kind, 2)
+        wanted = {"for": 1, "read": 1, "group": 1, "set": 0, "if": max(len(plans), 2)}.get(kind, 2)
         if len(plans) != wanted:
             raise ValueError(f"not a plan: {kind} of {len(plans)} parts")
-        if kind == "for":
+        if kind in ("for", "set"):
             return Compound(kind, plans, redirects, str(data["variable"]), _word_of(data["over"]))
+        if kind == "read":
+            reads = _one_of(data["reads"], READS)
+            return Compound(kind, plans, redirects, str(data["variable"]), reads=reads)
         return Compound(kind, plans, redirects)
     env = tuple((str(name), str(value)) for name, value in data["env"])
     return Command(tuple(map(_word_of, data["argv"])), env, redirects)
@@ -416,7 +476,9 @@ def _word_of(data: Any) -> Word:
             if "glob" in part
             else Substitution(_plan_of(part["pipe"]), quoted=True, piped=True)
             if "pipe" in part
-            else Substitution(_plan_of(part["run"]), bool(part["quoted"]))
+            else Substitution(
+                _plan_of(part["run"]), bool(part["quoted"]), variable=str(part.get("variable", ""))
+            )
             for part in data
         )
     )

@@ -1,6 +1,6 @@
 """Reads tokens as lists, pipelines, commands and redirections. This is the grammar of plain commands:
 
-list      = pipeline { ("&&" | "||" | ";" | newline) pipeline }
+list      = { assignment ("&&" | ";" | newline) } pipeline { ("&&" | "||" | ";" | newline) pipeline }
 pipeline  = ["!"] ["time"] stage { ("|" | "|&") stage }
 stage     = ( "(" list ")" | "{" list "}" | for | if | while | until ) { redirection }
           | { assignment | redirection } { word | redirection }
@@ -25,6 +25,7 @@ from toolcrib.command.plan import (
     Step,
     Subshell,
     Word,
+    with_input,
 )
 
 MAX_COMMANDS = 50  # in one plan
@@ -33,6 +34,7 @@ RESERVED = {
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
     "function", "in", "time", "coproc", "[[", "]]", "{", "}", "!",
 }  # fmt: skip
+ENDS_ASSIGNMENT = {("op", "&&"), ("op", "||"), ("op", ";")}
 DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
 
 
@@ -40,13 +42,13 @@ DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
 class Token:
     """A token of a command line, with its offsets in bytes."""
 
-    kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group"]
+    kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group", "set"]
     start: int
     end: int
-    text: str = ""  # the operator, the digits, or the variable's name
+    text: str = ""  # the operator, the digits, or the variable's name; "$" for a word that is a variable
     word: Word | None = None
     more: tuple[Word, ...] = ()  # the other words of a brace expansion
-    group: Subshell | Compound | None = None
+    group: Stage | None = None
 
 
 def read_plan(tokens: Sequence[Token]) -> Plan:
@@ -86,10 +88,17 @@ class _Grammar:
     def steps(self, *, closing: bool) -> Plan:
         steps: list[Step] = []
         join: Join = ";"
+        sure = True  # whether what comes next runs, whatever those before it do
         self.newlines()
         while (token := self.peek()) is not None and not (token.kind == "op" and token.text == ")"):
-            steps.append(Step(join, self.pipeline()))
+            if token.kind == "set":
+                steps.append(Step(join, self.assignment(token, sure and not closing)))
+                sure = sure and token.word is not None and token.word.literal is not None
+            else:
+                steps.append(Step(join, self.pipeline()))
+                sure = False
             if glue := self.op("&&", "||"):
+                sure = sure and glue == "&&"
                 join = "&&" if glue == "&&" else "||"
                 self.newlines()
                 if self._ended():
@@ -99,12 +108,21 @@ class _Grammar:
             separated = self.newlines() or separated
             if not separated and not self._ended():
                 raise NotProved("commands that are not separated")
-            join = ";"
+            join, sure = ";", True
         if not steps:
             raise NotProved("no command")
         if closing and not self.op(")"):
             raise NotProved("a parenthesis that is not closed")
         return Plan(tuple(steps))
+
+    def assignment(self, token: Token, sure: bool) -> Pipeline:
+        """An assignment that stands alone. What it sets must be set for all that follows, so it must be sure to run."""
+        self.at += 1
+        after = self.peek()
+        ends = after is None or after.kind == "newline" or (after.kind, after.text) in ENDS_ASSIGNMENT
+        if not sure or not ends or token.group is None:
+            raise NotProved("an assignment that is not sure to be made")
+        return Pipeline((token.group,))
 
     def _ended(self) -> bool:
         token = self.peek()
@@ -118,7 +136,10 @@ class _Grammar:
             if glue == "|&":  # the same as 2>&1 after all other redirections
                 stages[-1] = replace(stages[-1], redirects=(*stages[-1].redirects, Redirect(2, "dup", "1")))
             self.newlines()
-            stages.append(self.stage())
+            after = self.stage()
+            if isinstance(after, Compound) and after.kind == "read" and not _has_own_input(after):
+                after = with_input(after, Plan((Step(";", Pipeline(tuple(stages))),)))
+            stages.append(after)
         return Pipeline(tuple(stages), negated, timed)
 
     def _timed(self) -> bool:
@@ -130,11 +151,12 @@ class _Grammar:
             or token.word is None
             or token.word.literal != "time"
             or token.end - token.start != 4
+            or token.text
         ):
             return False
         begins = after is not None and (
             (after.word is not None and after.kind == "word" and not after.word.prefix.startswith("-"))
-            or after.group is not None
+            or after.kind == "group"
             or (after.kind == "op" and after.text == "(")
         )
         self.at += begins
@@ -145,7 +167,7 @@ class _Grammar:
         if self.count > MAX_COMMANDS:
             raise NotProved(f"more than {MAX_COMMANDS} commands")
         token = self.peek()
-        if token is not None and token.group is not None:
+        if token is not None and token.kind == "group" and token.group is not None:
             self.at += 1
             return replace(token.group, redirects=self._redirects())
         if self.op("("):
@@ -219,6 +241,10 @@ class _Grammar:
         if after is None or after.start != token.end or token.text not in ("0", "1", "2"):
             raise NotProved(f"the file descriptor {token.text[:20]}")
         return int(token.text)
+
+
+def _has_own_input(stage: Compound) -> bool:
+    return any(redirect.fd == 0 for redirect in stage.redirects)
 
 
 def _redirects(op: str, fd: int, word: Word, *, explicit: bool) -> list[Redirect]:

@@ -11,7 +11,7 @@ from toolcrib.command.judge.git_filters import COMPARES, NotUnderstood, filter_o
 from toolcrib.command.judge.git_reads import git_reads_elsewhere
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.paths import Operand
-from toolcrib.command.judge.recognise import DOES, NAMED, Recognised, TouchedPath, recognise
+from toolcrib.command.judge.recognise import DOES, Recognised, TouchedPath, recognise, says_which_files
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import (
     Command,
@@ -82,15 +82,22 @@ class PlanJudge:
                 self.redirects_of_group(stage, folders)
                 for inner_plan in stage.plans:
                     self.plan(inner_plan, folders)
+                if isinstance(stage, Compound) and stage.over is not None:
+                    self.substitutions(stage.over, folders)
                 continue
             self.parts.append(self.command(stage, folders, pipeline.stages[:at]))
             for word in stage.words:
-                for inner in word.substitutions:
-                    self.plan(inner.plan, folders)
+                self.substitutions(word, folders)
         only = pipeline.stages[0]
         if len(pipeline.stages) == 1 and isinstance(only, Command) and only.words[0].literal == "cd":
             return _after_cd(only, folders)
         return None
+
+    def substitutions(self, word: Word, folders: Folders) -> None:
+        """Judges what stands in `$( … )`; a variable holds what has been judged where it was set."""
+        for inner in word.substitutions:
+            if not inner.variable:
+                self.plan(inner.plan, folders)
 
     def redirects_of_group(self, group: Subshell | Compound, folders: Folders) -> None:
         if not group.redirects:
@@ -169,7 +176,7 @@ class PlanJudge:
                 continue
             target, is_pattern = redirect.target.spelled, redirect.target.is_glob
             access: Access = "read" if redirect.kind == "read" else "write"
-            if is_pattern and not NAMED.search(target):
+            if is_pattern and not says_which_files(target):
                 reasons.append("a pattern that can match any name")
             for folder in sorted(folders):
                 path = paths.relative(paths.join(folder, target), self.workspace)

@@ -36,7 +36,8 @@ class Judgement:
     that `effect` and `operands` hold everything that its arguments name. `parts`: its commands, judged one by one.
     `destroys`: what it would destroy, if anything. `grantable`: it asks only because its programs ask, so a yes to
     their prefixes may be remembered. `leads`: where links among its operands lead for which it asks. `shows`: folders
-    and patterns of names below which it shows what stands in files that it does not name.
+    and patterns of names below which it shows what stands in files that it does not name. `read_as`: its commands as
+    we read them, where a shell will run it and may read it otherwise; they only say why it asks.
     """
 
     verdict: Verdict
@@ -51,6 +52,7 @@ class Judgement:
     grantable: bool = False
     leads: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
+    read_as: tuple[JudgedCommand, ...] = ()
 
     @property
     def only_reads(self) -> bool:
@@ -93,7 +95,10 @@ def _judge(
         plan = unwrapped(parse(command, run_by_us=run_by_us), run_by_us=run_by_us)
         found = _of_plan(command, plan, cwd_is_workspace, env, workspace, links, run_by_us=run_by_us)
         if found.verdict != "plain" and run_by_us:  # a shell will run it, if anything does
-            return _judge(command, cwd_is_workspace, env, workspace, links, run_by_us=False)
+            by_shell = _judge(command, cwd_is_workspace, env, workspace, links, run_by_us=False)
+            parts = found.parts
+            asks_for_itself = by_shell.verdict == "ask" and by_shell.plan is None
+            return replace(by_shell, reason=found.reason, read_as=parts) if asks_for_itself else by_shell
     except NotProved as stopped:
         found = Judgement(stopped.verdict, stopped.reason)
     if found.verdict == "plain":  # every part was proved, so nothing of it is destructive

@@ -70,7 +70,9 @@ class Links:
                 if left < 0:
                     return None
                 shown = (name for name in names if part.startswith(".") or not name.startswith("."))
-                found += (posixpath.join(base, name) for name in fnmatch.filter(shown, part))
+                found += (
+                    posixpath.join(base, name) for name in fnmatch.filter(shown, paths.for_fnmatch(part))
+                )
         return found
 
     def _of_name(self, name: str, contents: bool) -> Iterator[tuple[str, str]]:

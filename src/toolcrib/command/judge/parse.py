@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -18,9 +18,26 @@ from toolcrib.command.judge.braces import expanded
 from toolcrib.command.judge.grammar import MAX_COMMANDS, Token, read_plan
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.judge.variables import may_be_assigned
 from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, bare_word, decode
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Compound, CompoundKind, Glob, Pipeline, Plan, Step, Subshell, Word, commands
+from toolcrib.command.plan import (
+    ANY_LINE,
+    Command,
+    Compound,
+    CompoundKind,
+    Glob,
+    LoopName,
+    Pipeline,
+    Plan,
+    Stage,
+    Step,
+    Substitution,
+    Word,
+    WordPart,
+    commands,
+)
+from toolcrib.command.programs.listing import is_number
 
 MAX_DEPTH = 40  # levels of a tree; deeper is not reviewed by anybody
 
@@ -46,18 +63,24 @@ UNKNOWN_OPERATORS = {
 }
 STATEMENTS = {
     "c_style_for_statement": "a loop", "case_statement": "a case statement", "function_definition": "a function",
-    "test_command": "a [ ] or [[ ]] test",
+    "test_command": "a [ ] or [[ ]] test of several conditions",
     "declaration_command": "a declaration", "unset_command": "unset", "variable_assignments": "assignments",
+    "variable_assignment": "an assignment",
 }  # fmt: skip
 DELIMITER = re.compile(r"'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z0-9_.-]+)")
-TEST = re.compile(r"\[ +([^\n;&|<>()`]+?) +\]")
-LOOP_NAME = re.compile(r"[a-z][a-z0-9_]*(?<!proxy)")
+TEST = re.compile(r"\[ +([^\n`]+?) +\]")
+EXTENDED_TEST = re.compile(r"\[\[ +([^\n`]+?) +\]\]")
+UNARY = re.compile(r"-[bcdefghknprstuwxzGLNOS]")
+BINARY = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+OF_NUMBERS = re.compile(r"-(?:eq|ne|lt|le|gt|ge)")
+INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 # Statements whose parts begin with these keywords, and the nodes of the tree that hold some of the parts.
 COMPOUNDS = {
     "if_statement": re.compile(r"if then (?:elif then )*(?:else )?fi"),
     "while_statement": re.compile(r"(?:while|until) do done"),
     "compound_statement": re.compile(r"\{ \}"),
 }
+READS_LINES = re.compile(r"[ \t\n]+((?:IFS= +)?read(?: +-r)?) +([A-Za-z_][A-Za-z0-9_]*) *[;\n][ \t\n]*")
 COMPOUND_KINDS: dict[str, CompoundKind] = {"if": "if", "while": "while", "until": "until"}
 CLAUSES = {"elif_clause", "else_clause", "do_group"}
 KEYWORDS = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}"}
@@ -65,13 +88,14 @@ MAX_ROUNDS = 20
 MAX_LOOPS = 2  # inside of each other
 MAX_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+SETS_VARIABLES = {"variable_assignment": 0, "for_statement": 1}  # and which of its parts is the name
 
 
 def parse(text: str, *, run_by_us: bool = True) -> Plan:
     """The plan of a command line. Raises NotProved, with the reason, if any part has more than one reading.
 
     Without `run_by_us` a shell will run it and not the plan. Then brace expansions, which not every shell has, and
-    loops over patterns, whose names a shell may split, have none.
+    loops over patterns, whose names a shell may split, have none, nor has what only some shells understand.
     """
     screen(text)
     root = tree_of(text)
@@ -84,15 +108,24 @@ def parse(text: str, *, run_by_us: bool = True) -> Plan:
 class _Reader:
     """Collects the tokens of one command line. `raw` is its text as bytes; nodes of the tree are offsets in it."""
 
-    __slots__ = ("brackets", "heredocs", "inside", "raw", "run_by_us", "tokens", "variables")
+    __slots__ = ("brackets", "heredocs", "inside", "loops", "raw", "run_by_us", "tokens", "variables")
 
-    def __init__(self, raw: bytes, variables: Variables = NONE, inside: int = 0, *, run_by_us: bool) -> None:
+    def __init__(
+        self,
+        raw: bytes,
+        variables: Variables = NONE,
+        inside: int = 0,
+        loops: tuple[str, ...] = (),
+        *,
+        run_by_us: bool,
+    ) -> None:
         if inside > MAX_INSIDE:
             raise NotProved("nested too deep")
         self.raw = raw
         self.run_by_us = run_by_us
         self.inside = inside  # of how many loops and substitutions
-        self.variables = variables
+        self.loops = loops  # the variables of those that it is inside of
+        self.variables = dict(variables)  # known so far, in the order of the text
         self.tokens: list[Token] = []
         self.heredocs: list[tuple[int, int]] = []  # where bodies and their ends stand, and comments
         self.brackets: list[tuple[int, int]] = []  # where tests end
@@ -121,7 +154,14 @@ class _Reader:
 
     def _nested(self, variables: Variables = NONE) -> _Reader:
         """A reader of what stands inside of a statement or a substitution."""
-        return _Reader(self.raw, {**self.variables, **variables}, self.inside + 1, run_by_us=self.run_by_us)
+        known = {**self.variables, **variables}
+        loops = (*self.loops, *variables)
+        return _Reader(self.raw, known, self.inside + 1, loops, run_by_us=self.run_by_us)
+
+    def _forget(self, node: Node) -> None:
+        """Forget what a statement may set: in its parts, in its next round, and after it, the value is not known."""
+        for name in _set_in(node):
+            self.variables.pop(name, None)
 
     def _walk(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -139,16 +179,19 @@ class _Reader:
             self._comment(node)
         elif kind == "heredoc_redirect":
             self._heredoc(node, depth)
+        elif kind == "command":
+            self._command(node, depth)
         elif kind in CONTAINERS:
             self._walk(node, depth + 1)
         elif kind == "file_descriptor":
             self._add("fd", node, node.text)
-        elif kind == "variable_assignment":
-            self._assignment(node)
+        elif kind == "variable_assignment" and self.run_by_us:
+            self._set(node)
         elif kind in WORDS or kind in ("simple_expansion", "expansion"):
             words = self._words(node)
+            sign = "$" if node.text.startswith("$") else ""
             if words:
-                self.tokens.append(Token("word", node.start, node.end, "", words[0], tuple(words[1:])))
+                self.tokens.append(Token("word", node.start, node.end, sign, words[0], tuple(words[1:])))
             else:
                 raise NotProved("a brace expansion to nothing")
         elif kind == "for_statement":
@@ -157,6 +200,8 @@ class _Reader:
             self._compound(node, depth)
         elif kind == "test_command" and (test := TEST.fullmatch(node.text)):
             self._test(node, test)
+        elif kind == "test_command" and self.run_by_us and (test := EXTENDED_TEST.fullmatch(node.text)):
+            self._extended_test(node, test)
         else:
             raise NotProved(STATEMENTS.get(kind) or UNEXPANDED.get(kind) or kind.replace("_", " "))
 
@@ -180,6 +225,8 @@ class _Reader:
             self._add("op", node, spelled)
         elif spelled in REDIRECTIONS:
             self._add("redirect", node, spelled)
+        elif spelled == "==" and node.parent is not None and node.parent.kind == "command":
+            self._add("word", node, word=Word((spelled,)))
         else:
             raise NotProved(f"the operator {spelled[:20]}")
 
@@ -189,7 +236,35 @@ class _Reader:
             raise NotProved("a # inside a word")
         self.heredocs.append((node.start, node.end))  # skipped like a body
 
-    def _assignment(self, node: Node) -> None:
+    def _command(self, node: Node, depth: int) -> None:
+        """Words, redirections, and before them the variables of this command alone."""
+        if depth >= MAX_DEPTH:
+            raise NotProved("nested too deep")
+        for child in node.children:
+            if child.kind == "variable_assignment":
+                name, word = self._assigned(child)
+                if word.literal is None:
+                    raise NotProved("an assignment whose value is not plain")
+                self._add("assign", child, name, word)
+            else:
+                self._node(child, depth + 1)
+
+    def _set(self, node: Node) -> None:
+        """An assignment that stands alone: what follows knows the value, or which command has printed it."""
+        name, word = self._assigned(node)
+        if not may_be_assigned(name) or name in self.loops:
+            raise NotProved(f"an assignment to {name}")
+        if (value := word.literal) is not None:
+            self.variables[name] = value
+        elif len(word.parts) == 1 and isinstance(part := word.parts[0], Substitution) and not part.piped:
+            self.variables[name] = replace(part, variable=name)
+        else:
+            raise NotProved("an assignment whose value is not plain")
+        group = Compound("set", (), (), name, word)
+        self.tokens.append(Token("set", node.start, node.end, word=word, group=group))
+
+    def _assigned(self, node: Node) -> tuple[str, Word]:
+        """The name and the value of an assignment."""
         value = node.field("value")
         named = ASSIGNED.match(node.text)
         start = node.start + (named.end() if named else 0)
@@ -197,13 +272,13 @@ class _Reader:
             raise NotProved("an odd assignment")
         if value is not None and value.end != node.end:
             raise NotProved("an odd assignment")
-        word = decode(value, self._inner) if value is not None else Word(())
-        if word.literal is None or "~" in node.text:
+        word = decode(value, self._inner, self.variables) if value is not None else Word(())
+        if "~" in node.text:
             raise NotProved("an assignment whose value is not plain")
-        self._add("assign", node, named[1], word)
+        return named[1], word
 
     def _loop(self, node: Node, depth: int) -> None:
-        """A loop over known words becomes a subshell with its body repeated, once for each word or pattern."""
+        """A loop over known words becomes a group with its body repeated, once for each word or pattern."""
         name = node.field("variable")
         body = node.field("body")
         values: list[Word] = []
@@ -215,27 +290,29 @@ class _Reader:
                 raise NotProved(f"a loop over {stopped.reason}") from None
         rest = [child.kind for child in node.children if child not in (name, body)]
         heads = ["for", "in", ";", "\n"]
-        if name is None or body is None or body.kind != "do_group" or not LOOP_NAME.fullmatch(name.text):
+        if name is None or body is None or body.kind != "do_group" or not may_be_assigned(name.text):
             raise NotProved("a loop")
-        if name.text in self.variables:  # what it holds after the inner loop is what that left in it
+        if name.text in self.loops:  # what it holds after the inner loop is what that left in it
             raise NotProved("a loop inside a loop over the same variable")
         known = all(value.literal is not None or (self.run_by_us and _is_pattern(value)) for value in values)
+        known = known or (self.run_by_us and len(values) == 1 and _is_printed(values[0]))
         if not known or not 0 < len(values) <= MAX_ROUNDS or len(rest) - len(written) > 3:
             raise NotProved("a loop over what is only known when it runs")
-        if len(self.variables) >= MAX_LOOPS:
+        if len(self.loops) >= MAX_LOOPS:
             raise NotProved("nested too deep")
+        self._forget(node)
         if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._tiled(node):
             raise NotProved("a loop")
         start, end = body.children[0].end, body.children[-1].start
         steps: list[Step] = []
         for value in values:
-            inner = self._nested({name.text: Glob(value.spelled) if value.is_glob else value.spelled})
+            inner = self._nested({name.text: _in_loop(value, name.text)})
             for child in body.children[1:-1]:
                 inner._node(child, depth + 1)
             if inner.heredocs:
                 raise NotProved("a loop with a here-document or a comment in it")
             round_ = read_plan(inner._with_newlines(start, end))
-            if value.is_glob:
+            if value.literal is None:
                 over = Compound("for", (round_,), (), name.text, value)
                 round_ = Plan((Step(";", Pipeline((over,))),))
             steps += round_.steps
@@ -244,10 +321,11 @@ class _Reader:
             command.words[0].literal == "cd" for command in commands(plan)
         ):
             raise NotProved("a loop that is too long or changes its folder")
-        self.tokens.append(Token("group", node.start, node.end, group=Subshell(plan)))
+        group = Compound("group", (plan,))
+        self.tokens.append(Token("group", node.start, node.end, group=group))
 
     def _compound(self, node: Node, depth: int) -> None:
-        """`if`, `while` and `until` with the plans of their parts; `{ …; }` is a subshell, for no cd may be in it."""
+        """`if`, `while` and `until` with the plans of their parts, and `{ …; }`; no cd may be in them."""
         flat = [
             one for child in node.children for one in (child.children if child.kind in CLAUSES else [child])
         ]
@@ -257,6 +335,11 @@ class _Reader:
             raise NotProved(f"an odd {words[0] if words else 'statement'}")
         if (ats[0], ats[-1]) != (0, len(flat) - 1) or (flat[0].start, flat[-1].end) != (node.start, node.end):
             raise NotProved(f"an odd {words[0]}")
+        self._forget(node)
+        head = self.raw[flat[0].end : flat[ats[1]].start].decode()
+        if words == ["while", "do", "done"] and (reads := READS_LINES.fullmatch(head)):
+            self._read_loop(node, reads, flat[ats[1]], flat[ats[1] + 1 : -1], depth)
+            return
         plans = tuple(
             self._part(flat[here], flat[here + 1 : after], flat[after], depth)
             for here, after in itertools.pairwise(ats)
@@ -264,13 +347,30 @@ class _Reader:
         if any(command.words[0].literal == "cd" for plan in plans for command in commands(plan)):
             raise NotProved(f"a {words[0]} that changes its folder")
         first = words[0]
-        kind = COMPOUND_KINDS.get(first)
-        group = Compound(kind, plans) if kind is not None else Subshell(plans[0])
+        group = Compound(COMPOUND_KINDS.get(first, "group"), plans)
         self.tokens.append(Token("group", node.start, node.end, group=group))
 
-    def _part(self, begin: Node, inside: Sequence[Node], end: Node, depth: int) -> Plan:
+    def _read_loop(
+        self, node: Node, reads: re.Match[str], begin: Node, body: Sequence[Node], depth: int
+    ) -> None:
+        """`while read -r line; do …; done`, which has lines of its input in the variable."""
+        how, name = " ".join(reads[1].split()), reads[2]
+        if not self.run_by_us or not may_be_assigned(name) or name in self.loops:
+            raise NotProved("a loop that reads into a variable")
+        if len(self.loops) >= MAX_LOOPS:
+            raise NotProved("nested too deep")
+        line = Substitution(ANY_LINE, quoted=False, variable=name)
+        plan = self._part(begin, body, node.children[-1].children[-1], depth, {name: line})
+        if any(command.words[0].literal == "cd" for command in commands(plan)):
+            raise NotProved("a loop that is too long or changes its folder")
+        group = Compound("read", (plan,), variable=name, reads=how)
+        self.tokens.append(Token("group", node.start, node.end, group=group))
+
+    def _part(
+        self, begin: Node, inside: Sequence[Node], end: Node, depth: int, variables: Variables = NONE
+    ) -> Plan:
         """The plan between two keywords: after the first stands a blank, before the second a `;` or newline."""
-        inner = self._nested()
+        inner = self._nested(variables)
         for child in inside:
             inner._node(child, depth + 1)
         if inner.heredocs:
@@ -294,17 +394,42 @@ class _Reader:
 
     def _test(self, node: Node, test: re.Match[str]) -> None:
         """`[ … ]` is read as the command `test …`, because the tree does not show its words reliably."""
-        text = f"test {test[1]}"
-        inner = _Reader(text.encode(), self.variables, run_by_us=self.run_by_us)
-        inner._walk(tree_of(text), 0)
+        name, *words = self._words_of_test(test[1])
         shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
-        name, *words = inner._with_newlines(0, len(inner.raw))
-        if not all(token.kind == "word" for token in (name, *words)):
-            raise NotProved("an odd test")
         self.tokens.append(Token("word", node.start, node.start + 1, word=name.word))
         for token in words:
             self.tokens.append(replace(token, start=token.start + shift, end=token.end + shift))
         self.brackets.append((node.end - 1, node.end))
+
+    def _words_of_test(self, condition: str) -> list[Token]:
+        text = f"test {condition}"
+        inner = _Reader(text.encode(), self.variables, self.inside, run_by_us=self.run_by_us)
+        inner._walk(tree_of(text), 0)
+        tokens = inner._with_newlines(0, len(inner.raw))
+        if inner.heredocs or not all(token.kind == "word" for token in tokens):
+            raise NotProved("an odd test")
+        return tokens
+
+    def _extended_test(self, node: Node, test: re.Match[str]) -> None:
+        """`[[ … ]]` with one condition as the command `test …`: its words are not split, and are no patterns."""
+        name, *tokens = self._words_of_test(test[1])
+        words = [_unsplit(token) for token in tokens]
+        written = [
+            test[1].encode()[token.start - len("test ") : token.end - len("test ")].decode()
+            for token in tokens
+        ]
+        negated = written[:1] == ["!"]
+        operators, operands = _condition(written[negated:], words[negated:])
+        if operators is None or "]]" in written or any(_looks_like_operator(word) for word in operands):
+            raise NotProved("a [[ ]] test of another kind")
+        if OF_NUMBERS.fullmatch(operators) and not all(map(_is_integer, operands)):
+            raise NotProved("a [[ ]] test that computes")
+        made = [Word(("=",)) if word.literal == "==" else word for word in words]
+        assert name.word is not None
+        group: Stage = Command((name.word, *made))
+        if any(word.substitutions for word in made):  # redirections hold for what runs inside, too
+            group = Compound("group", (Plan((Step(";", Pipeline((group,))),)),))
+        self.tokens.append(Token("group", node.start, node.end, group=group))
 
     def _heredoc(self, node: Node, depth: int) -> None:
         """Reads a here-document: `<<'END'`, or `<<END` if a shell would expand nothing in its body."""
@@ -390,7 +515,7 @@ class _Reader:
         if gap or before is None:
             return
         kinds = {before.kind, after.kind}
-        if kinds <= {"word", "assign", "fd", "group"}:
+        if kinds <= {"word", "assign", "fd", "group", "set"}:
             raise NotProved("words that touch")
         if before.kind == "op" == after.kind and (
             before.text == after.text or not {before.text, after.text} & set("();")
@@ -403,6 +528,63 @@ class _Reader:
             raise NotProved("a number that touches a redirection")
 
 
+def _set_in(node: Node) -> Iterator[str]:
+    """The names of the variables that a statement may set."""
+    if (at := SETS_VARIABLES.get(node.kind)) is not None and len(node.children) > at:
+        yield node.children[at].text
+    if node.kind == "command" and node.named_children and node.named_children[-1].kind != "command_name":
+        words = [child.text for child in node.named_children]
+        yield from words if "read" in words else ()
+    for child in node.children:
+        yield from _set_in(child)
+
+
 def _is_pattern(word: Word) -> bool:
     """Whether a word is a pattern that a loop may go over."""
     return word.is_glob and not word.names_of_loops and not word.substitutions
+
+
+def _is_printed(word: Word) -> bool:
+    """Whether a word is `$( … )` without quotes, or a variable that holds what that printed."""
+    return len(word.parts) == 1 and word.splits
+
+
+def _in_loop(over: Word, name: str) -> str | Glob | Substitution:
+    """What the variable of a loop stands for in the body of it."""
+    if over.substitutions:
+        return replace(over.substitutions[0], variable=name)
+    return Glob(over.spelled) if over.is_glob else over.spelled
+
+
+def _unsplit(token: Token) -> Word:
+    """A word as it stands in `[[ … ]]`, where nothing is split."""
+    parts: list[WordPart] = []
+    for part in token.word.parts if token.word is not None and not token.more else (Glob("*"),):
+        if isinstance(part, LoopName | Substitution):
+            parts.append(replace(part, quoted=True))
+        elif isinstance(part, str):
+            parts.append(part)
+        else:
+            raise NotProved("a pattern in a [[ ]] test")
+    return Word(tuple(parts))
+
+
+def _condition(written: Sequence[str], words: Sequence[Word]) -> tuple[str | None, list[Word]]:
+    """The operator of a condition, "" for a word alone, and its operands; None for any other one."""
+    if len(words) == 1:
+        return "", [*words]
+    if len(words) == 2 and UNARY.fullmatch(written[0]):
+        return written[0], [words[1]]
+    if len(words) == 3 and BINARY.fullmatch(written[1]):
+        return written[1], [words[0], words[2]]
+    return None, []
+
+
+def _looks_like_operator(word: Word) -> bool:
+    """Whether a text could be read as an operator, which an operand that is written with a variable never is."""
+    text = word.literal
+    return text is not None and not INTEGER.fullmatch(text) and text.startswith(("-", "!", "(", ")"))
+
+
+def _is_integer(word: Word) -> bool:
+    return is_number(word) or INTEGER.fullmatch(word.literal or "") is not None

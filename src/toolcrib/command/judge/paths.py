@@ -116,9 +116,15 @@ def _names_secrets(pattern: str) -> bool:
         return False
     if len(last) > MAX_PATTERN:
         return True  # nobody needs such a pattern, and trying it would be slow
+    last = for_fnmatch(last)
     if any(fnmatchcase(name, last) for name in SAMPLES):
         return True
     return any(fnmatchcase(f"x{suffix}", last) and not last.endswith("*") for suffix in SUFFIXES)
+
+
+def for_fnmatch(pattern: str) -> str:
+    """A pattern as Python's fnmatch reads it, to which `[^a]` is no negation."""
+    return pattern.replace("[^", "[!")
 
 
 def chooses_secrets(pattern: str) -> bool:
@@ -135,7 +141,9 @@ def chooses_secrets(pattern: str) -> bool:
         if (braces := ALTERNATIVES.search(one)) is not None:
             before, after = one[: braces.start()], one[braces.end() :]
             waiting += [before + text + after for text in braces[1].split(",")]
-        elif SECRET.search(one) or any(fnmatchcase(name, one.rpartition("/")[2]) for name in DOTTED):
+        elif SECRET.search(one) or any(
+            fnmatchcase(name, for_fnmatch(one.rpartition("/")[2])) for name in DOTTED
+        ):
             return True
     return bool(waiting) or len(pattern) > MAX_PATTERN
 

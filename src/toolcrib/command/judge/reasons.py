@@ -51,7 +51,7 @@ KEPT = ("it ", "contains ", "longer than", "padding ", "commands cannot be read"
 def why(judgement: Judgement, secrets: Sequence[str] = ()) -> str:
     """The reasons in one line, or "". `secrets` are the names of the secrets that the command gets."""
     found = [f"it hands over the secret {name}" for name in dict.fromkeys(secrets)]
-    own = [part for part in judgement.parts if part.reason]
+    own = [part for part in judgement.parts or judgement.read_as if part.reason]
     found += dict.fromkeys(why_of_command(part) for part in own)
     if not own and judgement.reason:
         found.append(_of_whole(judgement))

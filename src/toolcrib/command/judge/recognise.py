@@ -31,8 +31,9 @@ from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 from toolcrib.command.programs.xargs import xargs_form
 
-NAMED = re.compile(r"[A-Za-z0-9]")  # `*.py` says which files are meant, `*` does not
+NEGATED = re.compile(r"\[[!^][^]]*\]")
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
+OF_A_SHELL = {"cd", "exit", ":"}  # no programs
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 MORE_THAN_NAMES = {"-printf", "-ls", *FIND_RUNS}  # prints or runs something for each file
 CHOOSES_FILES = {"--include", "--glob", "--iglob", "-g"}  # with these, rg searches hidden files too
@@ -97,6 +98,11 @@ def recognise(words: list[Word], command: Command | None = None, before: Sequenc
     name, usage, at = find_synopsis(argv)
     found, usage = _read_by(name, usage, words[at:])
     return Recognised(name, usage, _operands(name, usage, found), open_end(usage, found))
+
+
+def says_which_files(pattern: str) -> bool:
+    """Whether a pattern has a letter or digit that must be in a name: `*.py` and `[ab]*` do, `*` and `[!a]*` do not."""
+    return re.search(r"[A-Za-z0-9]", NEGATED.sub("", pattern)) is not None
 
 
 def _own_check(words: Sequence[Word], name: str, at: int) -> Recognised:
@@ -171,7 +177,7 @@ def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]
         if word.substitutions:  # each name is looked at before it is handed on
             touched.append(TouchedPath(".", "read", "subtree", usage.contents, listed=not deep))
             continue
-        if word.is_glob and usage.effect == "read" and usage.contents and not NAMED.search(word.spelled):
+        if word.is_glob and usage.effect == "read" and usage.contents and not says_which_files(word.spelled):
             raise NotProved("a pattern that can match any name")
         reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
         path = word.literal if word.literal is not None else word.spelled
@@ -242,8 +248,8 @@ def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     if not all(argv[:at]):
         raise NotProved(f"{name}: arguments that are only known when it runs")
     known = recognise(words[at:])
-    if known.name == "cd":
-        raise NotProved(f"{name}: cd is no program")
+    if known.name in OF_A_SHELL:
+        raise NotProved(f"{name}: {known.name} is no program")
     return known
 
 
@@ -262,7 +268,7 @@ def _xargs(
         known = recognise(form.judged(words))
     except UnknownProgram as unknown:  # of what it starts, not of itself: no yes to it is remembered
         raise NotProved(f"xargs: {unknown.reason}") from None
-    if known.name == "cd" or not known.usage.runs_unasked:
+    if known.name in OF_A_SHELL or not known.usage.runs_unasked:
         raise NotProved(f"xargs: {known.name} {DOES[known.usage.effect]}")
     _names_no_secrets([word.spelled for word in printed], known, "xargs")
     return known

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolcrib.command.judge.parse import parse
+from toolcrib.command.judge.recognise import OF_A_SHELL
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell, Word
 from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE, find_expression
@@ -86,7 +87,7 @@ def _stage(stage: Stage, depth: int, run_by_us: bool) -> Stage:
         return _stage(Command(stage.words[1:], stage.env, stage.redirects), depth, run_by_us)
     if argv[0].rpartition("/")[2] == "env" and (at := inner_at(argv)) is not None:
         given = [ASSIGNMENT.fullmatch(text) for text in argv[1:at]]
-        if all(given) and "=" not in argv[at]:
+        if all(given) and "=" not in argv[at] and argv[at] not in OF_A_SHELL:
             env = tuple((match[1], match[2]) for match in given if match)
             return _stage(Command(stage.words[at:], (*stage.env, *env), stage.redirects), depth, run_by_us)
     return stage

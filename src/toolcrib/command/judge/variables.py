@@ -29,6 +29,20 @@ OWN = re.compile(r"[A-Z][A-Z0-9_]*")
 OWN_VALUE = re.compile(r"[A-Za-z0-9_.-]*")
 
 
+# What bash itself sets or obeys, beside what `LOADS` names.
+OF_BASH = re.compile(
+    r"_|.*PROXY|.*proxy|E?UID|PPID|GROUPS|RANDOM|SRANDOM|SECONDS|EPOCH.*|LINENO|FUNCNAME|PIPESTATUS|DIRSTACK|PWD|OLDPWD"
+    r"|HOST.*|MACHTYPE|OSTYPE|OPT(?:ARG|ERR|IND)|REPLY|MAPFILE|READLINE_.*|COMP.*|COPROC.*|HIST.*|MAIL.*|TMOUT"
+    r"|TIMEFORMAT|.*IGNORE|POSIXLY_CORRECT|PROMPT.*|CHILD_MAX|EXECIGNORE|INPUTRC|TEXTDOMAIN.*|auto_resume|histchars"
+    r"|USER|LOGNAME"
+)
+
+
+def may_be_assigned(name: str) -> bool:
+    """Whether a variable is the command's own: nothing but its `$name` reads it."""
+    return not any(known.fullmatch(name) for known in (LOADS, ALLOWED, OF_BASH))
+
+
 def may_reach_own_code(env: Mapping[str, str]) -> bool:
     """Whether variables may be set unasked for a command that runs the project's own code anyway."""
     return all(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from toolcrib.command.judge.syntax import Node
 from toolcrib.command.not_proved import NotProved
@@ -26,9 +27,10 @@ from toolcrib.command.plan import (
 from toolcrib.command.programs.checks import VARIABLES
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
-Variables = Mapping[str, str | Glob]  # values, or the pattern that a loop goes over
+# Values, the pattern that a loop goes over, or what has printed the value by then.
+Variables = Mapping[str, str | Glob | Substitution]
 NONE: Variables = {}
-VARIABLE = re.compile(r"\$(?:([a-z][a-z0-9_]*)|\{([a-z][a-z0-9_]*)\})")
+VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 PRINTED = re.compile(rf"\$(?:({'|'.join(VARIABLES)})|\{{({'|'.join(VARIABLES)})\}})")
 UNSPLIT = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a value that stays one word outside quotes too
 
@@ -44,7 +46,8 @@ UNEXPANDED = {
 }
 BARE = {"word", "number", "test_operator", "special_variable_name", "variable_name"}
 META = set("$`\"'|&;<>()")
-CLASS = re.compile(r"\[[A-Za-z0-9_]+\]")
+CLASS = re.compile(r"\[[!^]?(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|[A-Za-z0-9_.])+\]")
+RANGE = re.compile(r"(?=(.)-(.))")
 BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
 TILDE = re.compile(r"(?:^|[=:])~")
 DOUBLE_ESCAPE = re.compile(r"\\([$`\"\\\n])")
@@ -101,20 +104,22 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
     if kind == "concatenation":
         return _concatenation(node, inner, variables)
     value = _known(node, variables, quoted=False)
-    if isinstance(value, Glob) or (value is not None and UNSPLIT.fullmatch(value)):
+    if isinstance(value, Glob | Substitution) or (value is not None and UNSPLIT.fullmatch(value)):
         return [value]
     if (printed := _printed(node, quoted=False)) is not None:
         return [printed]
     raise NotProved(UNEXPANDED.get(kind, f"{kind.replace('_', ' ')} in a word"))
 
 
-def _known(node: Node, variables: Variables, *, quoted: bool) -> str | LoopName | None:
-    """What `$name` or `${name}` stands for: a known value, or the variable of a loop. None where it is unknown."""
+def _known(node: Node, variables: Variables, *, quoted: bool) -> str | LoopName | Substitution | None:
+    """What `$name` or `${name}` stands for: a value, or what will have set it. None where it is not known."""
     match = VARIABLE.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
     if match is None:
         return None
     name = match[1] or match[2]
     value = variables.get(name)
+    if isinstance(value, Substitution):
+        return replace(value, quoted=quoted)
     return LoopName(value.sign, name, quoted) if isinstance(value, Glob) else value
 
 
@@ -273,12 +278,18 @@ def _check_glob(word: Word) -> None:
     for part in word.parts:
         if isinstance(part, Substitution):
             raise NotProved("a pattern with a substitution in it")
-        if isinstance(part, Glob) and part.sign[0] == "[" and not CLASS.fullmatch(part.sign):
+        if isinstance(part, Glob) and part.sign[0] == "[" and not _is_plain_class(part.sign):
             raise NotProved("a complicated pattern")
     if word.prefix in (".", "./.") or word.prefix.endswith("/."):
         raise NotProved("a pattern that can match names beginning with - or a dot")
     if any(isinstance(part, str) and set(part) & set("\\[]*?") for part in word.parts):
         raise NotProved("a pattern with quoted pattern signs")
+
+
+def _is_plain_class(sign: str) -> bool:
+    """Whether `[…]` holds letters, digits and ranges of them that mean the same in every locale."""
+    ascend = all(first <= last for first, last in RANGE.findall(sign[1:-1].lstrip("!^")))
+    return ascend and CLASS.fullmatch(sign) is not None
 
 
 def _check_names(word: Word) -> None:

@@ -92,7 +92,7 @@ def _segments(word: Word) -> list[tuple[re.Pattern[str] | None, str]]:
     regex, text, is_pattern = "", "", False
     for part in (*word.parts, "/"):
         if isinstance(part, Glob):
-            regex += {"*": ".*", "?": "."}.get(part.sign, part.sign)
+            regex += {"*": ".*", "?": "."}.get(part.sign) or part.sign.replace("[!", "[^")
             text += part.sign
             is_pattern = True
             continue

@@ -27,6 +27,8 @@ from toolcrib.command.launch.plan_streams import (
     PipeReader,
     Streams,
     complain,
+    lines_of_input,
+    next_line,
     piped_text,
     redirected,
 )
@@ -37,7 +39,9 @@ from toolcrib.command.plan import (
     Plan,
     Redirect,
     Stage,
+    Step,
     Subshell,
+    Substitution,
     Word,
     is_last_status,
 )
@@ -48,6 +52,14 @@ NOT_FOUND = 127
 NOT_RUN = 126
 MAX_STARTED = 1_000  # commands that one xargs starts
 ROUND = 0.001  # seconds between two rounds of a loop
+
+
+class _Exit(Exception):
+    """`exit` with its status: it ends the plan, or the parentheses, stage or substitution that it stands in."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class _Refused(Exception):
@@ -68,9 +80,8 @@ class _State:
     harden_git: bool
     processes: list[PlanProcess]
     status: int = 0  # of the last pipeline
-    names: Mapping[str, str] = field(
-        default_factory=dict
-    )  # to which loops over patterns have come, by variable
+    # The values of its variables, and the names to which its loops have come.
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def copy(self) -> _State:
         return _State(
@@ -94,7 +105,7 @@ class _Pipe:
 
     async def fill(self) -> None:
         try:
-            await _plan(self.plan, self.state, (self.streams[0], self.ends["write"], self.streams[2]))
+            await _shell(self.plan, self.state, (self.streams[0], self.ends["write"], self.streams[2]))
         finally:
             self.close("write")
 
@@ -123,10 +134,18 @@ async def run_plan(
     state = _State(host, workspace or host.root, host.root, env, harden_git, [])
     try:
         async with asyncio.timeout(timeout):
-            return await _plan(plan, state, (stdin, stdout, stderr))
+            return await _shell(plan, state, (stdin, stdout, stderr))
     finally:
         for process in state.processes:
             process.kill()
+
+
+async def _shell(plan: Plan, state: _State, streams: Streams) -> int:
+    """Runs a plan as a shell of its own, which `exit` ends."""
+    try:
+        return await _plan(plan, state, streams)
+    except _Exit as ended:
+        return ended.status
 
 
 async def _plan(plan: Plan, state: _State, streams: Streams) -> int:
@@ -175,7 +194,7 @@ async def _connected(stages: Sequence[Stage], state: _State, streams: Streams) -
     async def one(stage: Stage, reading: int | None, writing: int | None) -> int:
         try:
             own = state.copy()
-            return await _stage(stage, own, (reading, writing, errors))
+            return await _shell(Plan((Step(";", Pipeline((stage,))),)), own, (reading, writing, errors))
         finally:
             for end in (reading, writing):
                 if end in open_ends:
@@ -215,7 +234,9 @@ async def _stage(stage: Stage, state: _State, streams: Streams) -> int:
         streams = after
         if isinstance(stage, Subshell):
             own = state.copy()
-            return await _plan(stage.plan, own, streams)
+            return await _shell(stage.plan, own, streams)
+        if isinstance(stage, Compound) and stage.kind == "set":
+            return await _set(stage, state, streams)
         if isinstance(stage, Compound):
             return await _compound(stage, state.copy(), streams)
         return await _command(stage, argv, state, streams, opened, pipes)
@@ -240,6 +261,24 @@ def _named(redirect: Redirect, state: _State) -> Redirect:
     return replace(redirect, target=word)
 
 
+async def _set(stage: Compound, state: _State, streams: Streams) -> int:
+    """Sets a variable, in the state that what follows has too. Raises _Exit where that cannot be done as judged."""
+    assert stage.over is not None
+    text, status = stage.over.literal, 0
+    if text is None:
+        part = stage.over.substitutions[0]
+        try:
+            text, status = await _text(part, state, streams)
+        except ValueError as problem:
+            await complain(streams[2], f"{stage.variable}=: not run, for {problem}")
+            raise _Exit(1) from None
+    if stage.variable in state.env:
+        await complain(streams[2], f"{stage.variable}=: not run, for programs get a variable of that name")
+        raise _Exit(1)
+    state.names = {**state.names, stage.variable: text}
+    return status
+
+
 async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
     import asyncio
 
@@ -248,7 +287,8 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
     if stage.over is not None:
         outer = state.names
         try:
-            names = expand(stage.over, (), lambda path: state.host.names(path, folder=state.folder))
+            texts = [(await _text(part, state, streams))[0] for part in stage.over.substitutions]
+            names = expand(stage.over, texts, lambda path: state.host.names(path, folder=state.folder))
         except ValueError as problem:
             await complain(streams[2], f"for: not run, for {problem}")
             return 1
@@ -257,6 +297,10 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
             status = await _plan(plans[0], state, streams)
             await asyncio.sleep(0)
         return status
+    if stage.kind == "group":
+        return await _plan(plans[0], state, streams)
+    if stage.kind == "read":
+        return await _read_loop(stage, state, streams)
     if stage.kind == "if":
         for at in range(0, len(plans) - 1, 2):
             if not await _plan(plans[at], state, streams):
@@ -267,6 +311,29 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
         await asyncio.sleep(
             ROUND
         )  # what ends it from outside must come through, also where nothing is started
+    return status
+
+
+async def _read_loop(stage: Compound, state: _State, streams: Streams) -> int:
+    import asyncio
+
+    status = 0
+    opened: list[int] = []
+    try:
+        lines = await lines_of_input(streams[0], opened)
+        while lines is not None and (line := next_line(lines)) is not None:
+            if "\\" in line and "-r" not in stage.reads:
+                raise ValueError("a line of its input has a backslash: write read -r")
+            text = line if "IFS=" in stage.reads else line.strip(" \t")
+            state.names = {**state.names, stage.variable: text}
+            status = await _plan(stage.plans[0], state, (lines, *streams[1:]))
+            await asyncio.sleep(0)
+    except ValueError as problem:
+        await complain(streams[2], f"read: not run, for {problem}")
+        return 1
+    finally:
+        for fd in opened:
+            os.close(fd)
     return status
 
 
@@ -282,10 +349,7 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
             argv.append(f"/dev/fd/{reading}")
             continue
         try:
-            texts = [
-                str(state.status) if is_last_status(part) else await _printed(part.plan, state, streams)
-                for part in word.substitutions
-            ]
+            texts = [(await _text(part, state, streams))[0] for part in word.substitutions]
             written = named_word(word, state.names)
             fields = expand(written, texts, lambda path: state.host.names(path, folder=state.folder))
         except ValueError as problem:
@@ -307,13 +371,24 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
     return argv
 
 
-async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
-    """What a plan prints, without trailing newlines. Raises ValueError if that is too much."""
+async def _text(part: Substitution, state: _State, streams: Streams) -> tuple[str, int]:
+    """What stands in the place of a substitution, and the status of its plan. Raises ValueError if that is too much."""
+    if part.variable:
+        if part.variable not in state.names:
+            raise ValueError(f"${part.variable} has no value")
+        return state.names[part.variable], 0
+    if is_last_status(part):
+        return str(state.status), 0
+    return await _printed(part.plan, state, streams)
+
+
+async def _printed(plan: Plan, state: _State, streams: Streams) -> tuple[str, int]:
+    """What a plan prints, without trailing newlines, and its status. Raises ValueError if that is too much."""
     reading, writing = os.pipe()
     try:
         async with PipeReader(reading) as collecting:
             try:
-                await _plan(plan, state.copy(), (streams[0], writing, streams[2]))
+                status = await _shell(plan, state.copy(), (streams[0], writing, streams[2]))
             finally:
                 os.close(writing)
                 writing = -1
@@ -321,7 +396,7 @@ async def _printed(plan: Plan, state: _State, streams: Streams) -> str:
     finally:
         if writing >= 0:  # cancelled meanwhile
             os.close(writing)
-    return data.replace(b"\0", b"").decode("utf-8", "surrogateescape").rstrip("\n")
+    return data.replace(b"\0", b"").decode("utf-8", "surrogateescape").rstrip("\n"), status
 
 
 async def _command(
@@ -339,6 +414,11 @@ async def _command(
         return await _cd(argv[1:], state, streams[2])
     if name == ":":
         return 0
+    if name == "exit":
+        if argv[1:] and not argv[1].isdecimal():
+            await complain(streams[2], f"exit: {argv[1]}: numeric argument required")
+            raise _Exit(2)
+        raise _Exit(int(argv[1]) & 255 if argv[1:] else state.status)
     if (form := xargs_form(argv)) is not None:
         return await _xargs(command, form, argv, state, streams)
     if name == "command":  # judging proved that it is `command -v NAME`

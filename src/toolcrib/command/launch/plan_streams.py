@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import asyncio
 
 MAX_PIPED = 1 << 20  # bytes that are read from one pipe
+BLOCK = 1 << 12  # bytes that are read at once, to look for the end of a line
 MAX_MESSAGE = 512  # bytes, which a pipe takes in one write if it takes any
 READ = os.O_RDONLY
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -67,6 +68,36 @@ async def piped_text(fd: int | None) -> str:
     if b"\0" in data:
         raise ValueError("its input has a NUL in it")
     return data.decode("utf-8", "surrogateescape")
+
+
+async def lines_of_input(fd: int | None, opened: list[int]) -> int | None:
+    """A file that gives what is left of an input, for a loop that reads its lines and for the programs in that loop.
+
+    A pipe is read to its end first. None for what gives nothing. Raises ValueError as `piped_text` does.
+    """
+    mode = 0 if fd is None else os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    if not stat.S_ISFIFO(mode):
+        return None
+    lines = _document(await piped_text(fd))
+    opened.append(lines)
+    return lines
+
+
+def next_line(fd: int) -> str | None:
+    """The next whole line of a file, without its end; None at the end. Raises ValueError for a NUL in it."""
+    start = os.lseek(fd, 0, os.SEEK_CUR)
+    found = bytearray()
+    while block := os.read(fd, BLOCK):
+        before, newline, _ = block.partition(b"\n")
+        found += before
+        if b"\0" in before or len(found) > MAX_PIPED:
+            raise ValueError("its input has a NUL in it, or too long a line")
+        if newline:
+            os.lseek(fd, start + len(found) + 1, os.SEEK_SET)
+            return found.decode("utf-8", "surrogateescape")
+    return None
 
 
 async def redirected(

@@ -213,6 +213,16 @@ def printf(found: Arguments) -> None:
         raise NotProved("printf: a format that may be an option")
 
 
+STATUS = re.compile(r"[0-9]{1,3}")
+
+
+def exit_status(found: Arguments) -> None:
+    """At most one number: with more, a shell goes on after `exit`."""
+    words = [word for word, _ in found.operands]
+    if len(words) > 1 or not all(is_number(word) or STATUS.fullmatch(word.literal or "") for word in words):
+        raise NotProved("exit: a status that is no number")
+
+
 TEST_FILES = {"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h"}
 TEST_NUMBERS = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
 
@@ -229,7 +239,9 @@ def test(found: Arguments) -> None:
     compared = len(texts) == 3 and texts[1] in ("=", "==", "!=")
     tried = len(texts) == 2 and (texts[0] in ("-n", "-z") or texts[0] in TEST_FILES)
     if None in texts and not (
-        (compared and not words[0].splits and not words[2].splits) or (tried and words[1].names_of_loops)
+        (compared and not words[0].splits and not words[2].splits)
+        or (tried and words[1].names_of_loops)
+        or (tried and texts[0] in ("-n", "-z") and not words[1].splits)
     ):
         raise NotProved("test: a condition that is only known when it runs")
     if len(texts) == 2 and texts[0] in TEST_FILES:

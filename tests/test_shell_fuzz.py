@@ -32,15 +32,12 @@ from toolcrib.command.programs.wrappers import WRAPPERS
 BASH = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin") or ""
 BWRAP = shutil.which("bwrap", path="/bin:/usr/bin:/usr/local/bin") or ""
 NAMES = sorted({name.split()[0] for name in SYNOPSES} | set(WRAPPERS) | {"["} - {"cd", ":", "exit"})
+REAL = "echo true false test [".split()  # which a plan answers itself, as the programs do
 BUILTINS = "echo printf pwd test true false kill type command builtin enable ["
 
 # Written in the shell's own words only, so that a shim needs no other program. Log first, then print, last to what may be a pipe that nobody reads.
 SHIM = r"""#!/bin/sh
 name=${0##*/}
-if [ "$name" = "[" ]; then
-  name=test count=$# at=0
-  for word in "$@"; do at=$((at+1)); [ $at = 1 ] && set --; [ $at -lt $count ] && set -- "$@" "$word"; done
-fi
 fd() { if [ ! -e /proc/self/fd/$1 ]; then printf closed; elif [ /proc/self/fd/$1 -ef /dev/null ]; then printf null;
   elif [ $1 = 2 ] && [ /proc/self/fd/2 -ef /proc/self/fd/1 ]; then printf same; else printf open; fi; }
 given=
@@ -50,7 +47,7 @@ if [ -e /proc/self/fd/0 ]; then while IFS= read -r line || [ -n "$line" ]; do gi
   "${LC_ALL-unset} ${TZ-unset} ${CI-unset} ${NO_COLOR-unset}"; printf '\035'; } > "$FUZZ_LOG/$$"
 printf '%s!\n' "$name" >&2 2>/dev/null
 printf '%s' "$name" >&1 2>/dev/null && printf ' %s' "$@" >&1 2>/dev/null && printf '\n' >&1 2>/dev/null
-case $name in false|grep|diff|test|jq) exit 1;; sort) exit 2;; *) exit 0;; esac
+case $name in grep|diff|jq) exit 1;; sort) exit 2;; *) exit 0;; esac
 """
 
 ATOMS = """ls cat echo grep sort head wc true false printf find|. sed|-n|1p awk|'{print|$1}' git|status cd|src cd
@@ -263,6 +260,9 @@ class Ground:
         shim.chmod(0o755)
         for name in NAMES[1:]:
             os.link(shim, self.bin / name)
+        for name in REAL:
+            (self.bin / name).unlink(missing_ok=True)
+            (self.bin / name).symlink_to(f"/usr/bin/{name}")
         self.startup = root / "startup"
         self.startup.write_text(f"enable -n {BUILTINS}\n")
         self.folders = {str(self.work), str(self.work / "src")}
@@ -359,6 +359,9 @@ def compare(
                 continue
             if "xargs" in command:
                 verdicts["left out"] += 1  # the shim reads no names; test_shell_xargs.py compares them
+                continue
+            if re.search(r"while|until", command) and re.search(r"test|\[", command):
+                verdicts["left out"] += 1  # it may not end
                 continue
             verdicts["run"] += 1
             ours, theirs = both(ground, command)

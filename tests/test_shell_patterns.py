@@ -311,7 +311,7 @@ async def test_what_a_pattern_became_is_judged_again_before_it_is_started(
 LOOPS = [
     ('for f in *.txt; do cat "$f"; done', [["cat", "a b.txt"], ["cat", "c.txt"]]),
     ("for f in *.txt; do cat $f; done", [["cat", "c.txt"]]),  # what a shell would split is no name
-    ('for f in *.txt; do echo "= $f" $f; done', [["echo", "= c.txt", "c.txt"]]),
+    ('for f in *.txt; do printf = "= $f" $f; done', [["printf", "=", "= c.txt", "c.txt"]]),
     ('for f in none*; do cat "$f"; done', [["cat", "none*"]]),
     ("for f in none*; do cat $f; done", [["cat", "none*"]]),
     ('for f in x*; do wc "$f"; done', []),  # it would be shown, and may hold secrets

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.local_host import Local
-from tests.test_shell_fuzz import BASH, BUILTINS, Ground, agrees, both, mutated
+from tests.test_shell_fuzz import BASH, Ground, agrees, both, mutated
 from toolcrib.command.judge import judge
 from toolcrib.command.launch import run_plan
 from toolcrib.command.plan import Plan
@@ -82,15 +82,6 @@ def compound(source: random.Random, depth: int, loops: tuple[str, ...]) -> str:
     )
 
 
-def _with_real_tests(ground: Ground) -> None:
-    """A shim cannot stand for `[[ … ]]`, which is no program to bash: both get real conditions."""
-    disabled = [name for name in BUILTINS.split() if name not in ("test", "[")]
-    ground.startup.write_text(f"enable -n {' '.join(disabled)}\n")
-    for name in ("test", "["):
-        (ground.bin / name).unlink()
-        (ground.bin / name).symlink_to(f"/usr/bin/{name}")
-
-
 def compare(seed: int, count: int, *, most: int | None = None) -> tuple[Counter[str], list[str]]:
     """How many of each verdict there were, and every plain command that bash runs otherwise."""
     source = random.Random(seed)
@@ -98,7 +89,6 @@ def compare(seed: int, count: int, *, most: int | None = None) -> tuple[Counter[
     different: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         ground = Ground(Path(folder))
-        _with_real_tests(ground)
         (ground.work / "lines.txt").write_text("one\n  two \nthree\\\nfour\n")
         made = [text(source) for _ in range(count)]
         made = [mutated(one, source) if source.random() < 0.2 else one for one in made]

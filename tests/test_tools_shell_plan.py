@@ -155,7 +155,7 @@ SECRETS = [
     ("grep -r x .", ASKED), ("ls -R", ASKED), ("find . -name '*.c'", ASKED), ("rm -rf ./*", ASKED), ("ls ./*", ASKED),
     ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", DENIED), ("echo secrets/*", DENIED), ("git ls-files | xargs cat", ASKED),
     ("ls secrets | xargs cat", DENIED), ("ls | xargs -I{} cat secrets/{}", ASKED), ("for f in secrets/*; do echo \"$f\"; done", DENIED),
-    ("x=secrets; cat $x/plan", ASKED), ("mytool .", ASKED), ("for f in *; do cat $f/plan; done", ASKED),
+    ("x=secrets; cat $x/plan", DENIED), ("x=$(ls); cat $x/plan", ASKED), ("mytool .", ASKED), ("for f in *; do cat $f/plan; done", ASKED),
     ("cat a.txt", RUNS), ("grep -r x sub", RUNS), ("cat sub/*.c", RUNS), ("echo secrets", RUNS), ("rm a.txt", RUNS),
 ]  # fmt: skip
 

@@ -173,9 +173,9 @@ async def test_git_obeys_no_hook_of_the_repository(ws: Workspace, hooked: Path, 
 
 
 async def test_descriptors_are_given_back(ws: Workspace, sandbox: Sandbox) -> None:
-    await sh(ws, sandbox, "true")
+    await sh(ws, sandbox, "ls")
     before = descriptors()
-    for command in ("true", "exit 1", "sleep 5 & true"):
+    for command in ("ls", "true", "exit 1", "sleep 5 & true"):
         await sh(ws, sandbox, command)
     assert descriptors() <= before
 

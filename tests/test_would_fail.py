@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
+from tests.test_backends import MAKERS
+from toolcrib import Agent, Answer, Effect, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ErrorCode
+from toolcrib.messages import messages_to_json
+from toolcrib.models import Scripted
 from toolcrib.question import Question
 from toolcrib.result import ToolResult
 from toolcrib.rules import read_rules
 from toolcrib.tools import ApplyPatch, EditFile, MultiEdit, Workspace, WriteFile
-from toolcrib.tools.backends import MemoryBackend
+from toolcrib.tools.backends import MemoryBackend, Write
 
 SECRET = "the launch code is 0000"
 
@@ -106,7 +109,22 @@ async def test_a_link_that_leads_outside_is_refused_without_a_question(root: Pat
     assert person.asked == [] and "leads outside" in result.text and "launch" not in result.text
 
 
+ELSEWHERE = '[[rule]]\ndeny = true\npath = ["b.py", "**/*.pem"]\n'
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", ["env", "bb.py", "nothing.txt"])
+async def test_what_may_not_be_named_as_a_suggestion_changes_nothing(root: Path, way: Any, path: str) -> None:
+    (root / "b.py").write_text(SECRET)
+    person = Person()
+    result = await call(root, person, way(path), ELSEWHERE)
+    assert person.asked == [] and result.code is ErrorCode.PRECHECK
+    assert f"There is no file {path}." in result.text
+    assert ".env" not in result.text and " b.py" not in result.text
+
+
 RULES = {
+    "a rule asks about what the arguments say": '[[rule]]\nask = true\nargument = { path = "a.*" }\n',
     "a rule asks about its reading": '[[rule]]\nask = true\npath = "a.py"\nreach = ["read"]\n',
     "a rule asks about the tool": '[[rule]]\nask = true\ntool = "edit_file"\n',
     "all that no rule allows is asked": 'otherwise = "ask"\n',
@@ -171,11 +189,13 @@ async def test_a_hook_that_says_nothing_leaves_the_question(hook: Any) -> None:
 
 async def test_the_hook_of_a_function_is_told_what_it_may_read() -> None:
     asked: dict[str, bool] = {}
+    names = {"by its name": ".env", "in a folder": "a/.ssh/id_rsa"}
 
     def look(given: dict[str, Any], permits: Callable[[Access], bool]) -> str:
         for reach in (Reach.READ, Reach.WRITE, Reach.RUN):
             asked[str(reach)] = permits(Access(reach, "notes.txt"))
-        asked["a secret"] = permits(Access(Reach.READ, ".env", secret=True))
+        asked["a secret"] = permits(Access(Reach.READ, "notes.txt", secret=True))
+        asked.update({how: permits(Access(Reach.READ, name)) for how, name in names.items()})
         return f"there is no {given['name']}."
 
     @tool(effect=Effect.WRITE, secrets=(), would_fail=look)
@@ -185,7 +205,32 @@ async def test_the_hook_of_a_function_is_told_what_it_may_read() -> None:
 
     box = Toolbox([save])
     assert (await box.call("save", {})).text == 'Tool "save" was not run: there is no x.'
-    assert asked == {"read": True, "write": False, "run": False, "a secret": False}
+    secrets = dict.fromkeys(["a secret", *names], False)
+    assert asked == {"read": True, "write": False, "run": False, **secrets}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("path", ["kept", "kept/x.txt", "kept/none.txt", "kept/x.txt/deeper", "none"])
+async def test_what_is_asked_about_is_not_looked_at_on_any_backend(
+    tmp_path: Path, name: str, path: str
+) -> None:
+    rules = '[[rule]]\nask = true\npath = ["kept", "none"]\nreach = ["read"]\n'
+    backend, person = MAKERS[name](tmp_path), Person()
+    backend.apply([Write("kept/x.txt", SECRET.encode())])
+    box = Toolbox([EditFile(backend)], approver=person, policy=read_rules(rules).policy("supervised"))
+    result = await box.call(*edit(path))
+    assert len(person.asked) == 1 and result.code is ErrorCode.REJECTED
+
+
+async def test_a_no_that_was_given_before_is_what_the_model_is_told(root: Path) -> None:
+    name, arguments = edit("a.py", "x = 1", "x = 5")
+    turns = [{"calls": [{"name": name, "arguments": arguments}]}, {"text": "Done."}]
+    agent = Agent(Scripted(turns), [EditFile(Workspace(root))], on_question="suspend")
+    waiting = await agent.run("Edit.")
+    (root / "a.py").write_text("z = 1\n")
+    answer = Answer(Verdict.NO, "Leave the numbers.")
+    outcome = await agent.resume(waiting, {waiting.questions[0].id: answer})
+    assert "Leave the numbers." in str(messages_to_json(outcome.messages))
 
 
 LINES = st.lists(st.sampled_from(["x = 1", "y = 2", "x = 1  ", "# x", ""]), max_size=6).map("\n".join)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
+from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.effect import Effect
 from toolcrib.rules.comparable_paths import comparable_path
 from toolcrib.rules.policy import RulePolicy
@@ -54,13 +55,18 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
 
 
 def read_unasked(policy: Policy, request: PolicyRequest) -> Permits:
-    """What the tool of a call may read before anybody was asked about the call."""
+    """What the tool of a call may read before anybody was asked about the call.
+
+    It is decided as a call that only reads that one thing, with the same arguments: whoever asks need not know which
+    names may hold secrets.
+    """
 
     def permits(access: Access) -> bool:
-        action = f"read {access.target}"
-        asked = replace(request, effect=Effect.READ, prepared=None, action=action, reached=(access,))
-        allowed = access.reach is Reach.READ and policy.decide(asked).verb is Verb.ALLOW
-        return allowed and call_permissions(policy, asked).permits(access)
+        if access.reach is not Reach.READ:
+            return False
+        access = replace(access, secret=access.secret or may_hold_secrets(access.target))
+        asked = replace(request, effect=Effect.READ, action=f"read {access.target}", reached=(access,))
+        return policy.decide(asked).verb is Verb.ALLOW and call_permissions(policy, asked).permits(access)
 
     return permits
 

@@ -58,11 +58,13 @@ class Questions:
         In a run that ends at a question the answer was given beforehand; where it was not, the call stays Pending.
         Calls of a turn ask one after the other, or together: `asking` puts their questions.
         """
-        request = self.decider.request_for(pending.ready)
-        if why := await self.previews.failure_of(pending, self.decider.policy, request):
-            return model_messages.precheck(pending.call.name, why)
-        refusal = model_messages.nobody_to_ask(pending.call.name)
         suspension = self.decider.runs.suspension(pending.key.run)
+        given = None if suspension is None else suspension.given(pending.question)
+        if given is None or given.allows:  # the words of a no go before
+            request = self.decider.request_for(pending.ready)
+            if why := await self.previews.failure_of(pending, self.decider.policy, request):
+                return model_messages.precheck(pending.call.name, why)
+        refusal = model_messages.nobody_to_ask(pending.call.name)
         for _ in range(MAX_ASKED):
             pending = await self.previews.with_preview(pending)
             pending, answer = await self.approving.reviewed(pending, suspension)

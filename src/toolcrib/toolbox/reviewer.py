@@ -86,7 +86,7 @@ class Reviewing:
         question = pending.question
         if question.strict or pending.ready.must_ask or pending.ready.changed:
             return pending, None
-        if suspension is not None and suspension.has_answer(question):
+        if suspension is not None and suspension.given(question) is not None:
             return pending, None
         provenance = self._runs.provenance(question.key.run)
         request = ReviewRequest(question, tuple(map(self._mask, provenance.user_texts)), provenance.taint)

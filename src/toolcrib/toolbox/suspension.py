@@ -132,7 +132,7 @@ class Suspension:
         """Note that a call waits for an answer, or for a call before it: its questions that nobody has answered."""
         question = prepared.question if isinstance(prepared, Pending) else None
         ready = prepared.ready if isinstance(prepared, Pending) else prepared
-        asked = () if question is None or self._answer(question) is not None else (question,)
+        asked = () if question is None or self.given(question) is not None else (question,)
         data = _saved_call(prepared, ready)
         before = self.saved.get(ready.key, {})
         if "inside" in before:  # it ran before, and what it did inside stays done
@@ -219,18 +219,14 @@ class Suspension:
     # -- questions
 
     def answer(self, question: Question) -> Answer | None:
-        """The answer that was given to a question, taken out; None while there is none."""
-        given = self._answer(question)
+        """The answer that was given to a question, which is used up by that; None while there is none."""
+        given = self.given(question)
         if given is not None:
             del self.answers[question.key, question.fingerprint]
         return given
 
-    def has_answer(self, question: Question) -> bool:
-        """Whether an answer to a question was given beforehand."""
-        return self._answer(question) is not None
-
-    def _answer(self, question: Question) -> Answer | None:
-        """The answer to a question. A yes to what has changed since it was shown is no answer."""
+    def given(self, question: Question) -> Answer | None:
+        """The answer that was given to a question. A yes to what has changed since it was shown is no answer."""
         given = self.answers.get((question.key, question.fingerprint))
         if given is not None and given.answer.allows and given.digest != question.digest:
             return None

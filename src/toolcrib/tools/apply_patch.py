@@ -137,7 +137,7 @@ class ApplyPatch(
         return [self.backend.resource(path) for path in dict.fromkeys(_paths(params))]
 
     def would_fail(self, params: ApplyPatchParams, permits: Permits) -> str | None:
-        return failure_of(partial(self._plan_all, params), permits)
+        return failure_of(partial(self._plan_all, params), self.accesses(params), permits)
 
     def preview(self, params: ApplyPatchParams) -> Preview:
         """The diffs of all files, for the person who is asked."""

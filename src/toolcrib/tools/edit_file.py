@@ -91,7 +91,7 @@ class EditFile(
         return [self.backend.resource(params.path)]
 
     def would_fail(self, params: EditFileParams, permits: Permits) -> str | None:
-        return failure_of(partial(self._plan, params), permits)
+        return failure_of(partial(self._plan, params), self.accesses(params), permits)
 
     def preview(self, params: EditFileParams) -> Preview:
         """The diff of the change, for the person who is asked."""

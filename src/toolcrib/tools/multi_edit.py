@@ -95,7 +95,7 @@ class MultiEdit(
         return [self.backend.resource(path) for path in _paths(params)]
 
     def would_fail(self, params: MultiEditParams, permits: Permits) -> str | None:
-        return failure_of(partial(self._plan, params), permits)
+        return failure_of(partial(self._plan, params), self.accesses(params), permits)
 
     def preview(self, params: MultiEditParams) -> Preview:
         """The diffs of all files, for the person who is asked."""

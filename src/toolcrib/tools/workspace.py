@@ -369,6 +369,7 @@ class Workspace:
     def _near(self, place: WorkspacePath, permits: Permits) -> str:
         parent, name = posixpath.split(place.path)
         folder = WorkspacePath(place.root, parent or ".", posixpath.dirname(place.shown) or ".")
+        permits = refusals.for_suggestions(permits)
         try:
             fd = self.open(folder, os.O_RDONLY | DIRECTORY, permits)
         except FileNotFoundError:

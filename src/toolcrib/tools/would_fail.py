@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from toolcrib.access import Access
-from toolcrib.command.judge.paths import may_hold_secrets
+from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
 from toolcrib.tools.backends.protocol import Permits
 
 
-def failure_of(plan: Callable[[Permits], object], permits: Permits) -> str | None:
-    """The error that a change would end with, as the model is told it.
+def failure_of(plan: Callable[[Permits], object], accesses: Iterable[Access], permits: Permits) -> str | None:
+    """The error that a change with these accesses would end with, as the model is told it.
 
-    None if it would succeed, or if a file that it needs may not be read unasked.
+    None if it would succeed, or if a file that it needs may not be read unasked. Of such a file not even its existence
+    is told, so the names are asked about before anything is looked at.
     """
     kept_back: list[Access] = []
 
     def readable(access: Access) -> bool:
-        allowed = not may_hold_secrets(access.target) and permits(access)
-        if not allowed:
+        allowed = permits(access)
+        if not (allowed or access.filtered):
             kept_back.append(access)
         return allowed
 
+    if not all(permits(Access(Reach.READ, access.target)) for access in accesses):
+        return None
     try:
         plan(readable)
     except ToolError as problem:

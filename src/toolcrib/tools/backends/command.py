@@ -209,7 +209,8 @@ class CommandBackend:
     def missing(self, found: FoundPath, permits: Permits, wanted: str = "file") -> ToolError:
         parent = posixpath.dirname(found.real) or "."
         try:
-            names = [entry.name for entry in self.entries(parent, permits)] if found.has_folder else None
+            permitted = refusals.for_suggestions(permits)
+            names = [entry.name for entry in self.entries(parent, permitted)] if found.has_folder else None
         except ToolError:
             names = []
         return refusals.not_there(found.shown, names, permits, wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
@@ -46,6 +47,11 @@ def problem_of_paths(backend: Backend, *paths: str) -> str | None:
     return None
 
 
+def for_suggestions(permits: Permits) -> Permits:
+    """What may be looked at for a suggestion, which leaves out what is denied."""
+    return lambda access: permits(replace(access, filtered=True))
+
+
 def near_names(name: str, names: Iterable[str]) -> list[str]:
     """The names that are most like a name that does not exist."""
     known = {name.casefold(): name for name in sorted(names)[:NEAR_NAMES_OF]}
@@ -61,7 +67,8 @@ def not_there(
     if beside is None:
         return ToolError(f"{text} There is no folder {parent or '.'} either.")
     near = [posixpath.join(parent, one) for one in near_names(name, beside)]
-    near = [path for path in near if permits(Access(Reach.READ, path))]
+    permitted = for_suggestions(permits)
+    near = [path for path in near if permitted(Access(Reach.READ, path))]
     return ToolError(f"{text} Did you mean {', '.join(near)}?" if near else text)
 
 

@@ -49,8 +49,8 @@ class Access:
     - `free`: needs no approval of its own, because it was proved harmless or belongs to another access that is listed.
       Only rules that deny or ask look at it.
     - `hint`: another form of a listed command, or a command that a listed one may run; not one more command.
-    - `filtered`: the tool asks `ctx.permits` about each thing that it gives, and leaves out what is denied; or a sandbox
-      hides what `ctx.denied_paths` finds.
+    - `filtered`: the tool asks `ctx.permits` about each thing that it gives, and leaves out what is denied, or a
+      sandbox hides what `ctx.denied_paths` finds.
     - `code`: a digest of the files whose code a command runs; an approval of the command holds for that code alone.
       `UNSEEN_CODE` where nobody here can look at them: then no answer is remembered.
     - `real`: where the name that is listed before it leads through links.

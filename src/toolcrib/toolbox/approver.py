@@ -11,7 +11,7 @@ from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.sink import EventSink
-from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.operator_log import Mask, OperatorLog, shown_value
 from toolcrib.toolbox.policy import Approver
 from toolcrib.toolbox.threads import Workers
 
@@ -98,7 +98,7 @@ class Approving:
         with self._clocks_stopped(questions[0].key.run):
             given = await self._given(all_at_once, tuple(questions), len(questions))
         if given is not None and not (isinstance(given, list | tuple) and len(given) == len(questions)):
-            what = f"the approver was asked {len(questions)} questions and gave {str(given)[:60]!r}: it allows nothing"
+            what = f"the approver was asked {len(questions)} questions and gave {shown_value(given)}: it allows nothing"
             self._operator.problem_once("the approver's answers", what, WANTED_OF_ALL)
             given = None
         answers = [None] * len(questions) if given is None else given
@@ -139,8 +139,7 @@ class Approving:
         """What the approver gave, as an answer; listeners are told."""
         answer = parse_answer(given)
         if given is not None and answer is None:
-            shown = f"{type(given).__name__} {str(given)[:60]!r}"
-            what = f"the approver gave {shown}, which allows nothing"
+            what = f"the approver gave {shown_value(given)}, which allows nothing"
             self._operator.problem_once("the approver's answers", what, WANTED)
         self.tell_answered(question, answer)
         return answer

@@ -59,8 +59,8 @@ class Questions:
         Calls of a turn ask one after the other, or together: `asking` puts their questions.
         """
         suspension = self.decider.runs.suspension(pending.key.run)
-        given = None if suspension is None else suspension.given(pending.question)
-        if given is None or given.allows:  # the words of a no go before
+        before = None if suspension is None else suspension.given(pending.question)
+        if before is None or before.allows:  # what a person said with a no goes before
             request = self.decider.request_for(pending.ready)
             if why := await self.previews.failure_of(pending, self.decider.policy, request):
                 return model_messages.precheck(pending.call.name, why)
@@ -68,6 +68,11 @@ class Questions:
         for _ in range(MAX_ASKED):
             pending = await self.previews.with_preview(pending)
             pending, answer = await self.approving.reviewed(pending, suspension)
+            if answer is not None and (stricter := self._for_a_person(pending)) is not None:
+                pending = stricter
+                continue
+            if answer is not None and asking is not None:  # the questions of others do not wait for its end
+                asking.no_longer_expect(pending.key)
             if answer is None and suspension is not None:
                 given = self._given(pending, suspension)
                 if not isinstance(given, Answer):
@@ -112,7 +117,18 @@ class Questions:
 
     def _covered(self, pending: Pending) -> bool:
         """Whether an "always" that came while the call waited covers it."""
-        return not pending.question.strict and self.decider.approvals.covers_call(pending.ready)
+        if pending.question.strict or not self.decider.approvals.covers_call(pending.ready):
+            return False
+        return self._for_a_person(pending) is None
+
+    def _for_a_person(self, pending: Pending) -> Pending | None:
+        """The question to a person where only a person may say yes by now: something from outside came, say."""
+        decision = self.decider.decide_again(pending.ready)
+        if decision.verb is not Verb.ASK or not decision.strict:
+            return None
+        asked = self.decider.asked(pending.ready, decision, decision.reason)
+        assert isinstance(asked, Pending)  # an earlier approval does not count
+        return asked
 
     async def answered(
         self, pending: Pending, answer: Answer | None, deps: Any
@@ -169,11 +185,11 @@ class Questions:
         decision = await self._decision_now(ready)
         if isinstance(decision, ToolResult):
             return decision
-        if ready.approved:
+        if ready.approved and not decision.strict:
             covered = self.decider.approvals.covers_call(ready)
             return ready if covered else model_messages.outdated(ready.call.name)
         if decision.verb is Verb.ASK:
-            return self.decider.asked(ready, decision, decision.reason)
+            return self.decider.asked(ready._replace(approved=False), decision, decision.reason)
         return ready if ready.confined == decision.confined else ready._replace(confined=decision.confined)
 
     async def _decision_now(self, ready: Ready) -> Decision | ToolResult:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from toolcrib.events import Notice
 from toolcrib.sink import EventSink
 
-__all__ = ["Mask", "OperatorLog", "unmasked"]
+__all__ = ["Mask", "OperatorLog", "shown_value", "unmasked"]
 
 T = TypeVar("T")
 
@@ -20,6 +20,14 @@ Mask = Callable[[Any], Any]
 def unmasked(value: T) -> T:
     """The mask of a toolbox that has no secrets."""
     return value
+
+
+def shown_value(value: Any) -> str:
+    """The type and the beginning of a value that code of a user gave, whatever its own text does."""
+    try:
+        return f"{type(value).__name__} {str(value)[:60]!r}"
+    except Exception:
+        return type(value).__name__
 
 
 class OperatorLog:

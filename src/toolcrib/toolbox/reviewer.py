@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolcrib.errors import traceback_text
 from toolcrib.events import CallReviewed
 from toolcrib.question import Answer, Question, Verdict
+from toolcrib.toolbox.operator_log import shown_value
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -122,10 +123,20 @@ class Reviewing:
         except Exception as problem:
             self._operator.problem("the reviewer failed; the person is asked", traceback_text(problem))
             return None
-        if isinstance(given, Review) and isinstance(given.allow, bool) and isinstance(given.reason, str):
-            return given
-        if given is True or given is False or given is None:
-            return Review(given is True)
-        what = f"the reviewer gave {type(given).__name__} {str(given)[:60]!r}; the person is asked"
-        self._operator.problem_once("the reviewer's decisions", what, WANTED)
+        review = _as_review(given)
+        if review is None:
+            what = f"the reviewer gave {shown_value(given)}; the person is asked"
+            self._operator.problem_once("the reviewer's decisions", what, WANTED)
+        return review
+
+
+def _as_review(given: Any) -> Review | None:
+    """What a reviewer gave, as a review; None if it cannot be read."""
+    if given is True or given is False or given is None:
+        return Review(given is True)
+    if not isinstance(given, Review):
         return None
+    from toolcrib.messages import Usage
+
+    fits = isinstance(given.allow, bool) and isinstance(given.reason, str)
+    return given if fits and isinstance(given.usage, Usage | None) else None

@@ -7,7 +7,7 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
@@ -21,7 +21,15 @@ from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.runs import Runs
 
-__all__ = ["Approval", "ApprovalStorage", "Approvals", "ExpiryClock", "commands_begin_with", "prefixes_of"]
+__all__ = [
+    "Approval",
+    "ApprovalStorage",
+    "Approvals",
+    "ExpiryClock",
+    "as_shown",
+    "commands_begin_with",
+    "prefixes_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +176,15 @@ def with_targets(accesses: Iterable[Access] | None, arguments: Any) -> Any:
 
 def _that_need_a_yes(accesses: Iterable[Access] | None) -> list[Access]:
     return [access for access in accesses or () if access.reach is Reach.RUN and not access.free]
+
+
+def as_shown(fresh: Question, shown: Question) -> Question:
+    """The question about a person's own arguments. An "always" covers no command and no folder that was not shown."""
+    return replace(
+        fresh,
+        prefixes=fresh.prefixes if set(fresh.prefixes) <= set(shown.prefixes) else (),
+        folders=fresh.folders if set(fresh.folders) <= set(shown.folders) else (),
+    )
 
 
 class ApprovalStorage(Protocol):

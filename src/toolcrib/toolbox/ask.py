@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
-from toolcrib.question import Answer, Question, Verdict
+from toolcrib.question import Answer, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.approvals import approval_mark
+from toolcrib.toolbox.approvals import approval_mark, as_shown
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
@@ -59,28 +59,26 @@ class Questions:
         Calls of a turn ask one after the other, or together: `asking` puts their questions.
         """
         suspension = self.decider.runs.suspension(pending.key.run)
-        before = None if suspension is None else suspension.given(pending.question)
-        if before is None or before.allows:  # what a person said with a no goes before
-            request = self.decider.request_for(pending.ready)
-            if why := await self.previews.failure_of(pending, self.decider.policy, request):
-                return model_messages.precheck(pending.call.name, why)
+        if why := await self.previews.failure_of(pending, self.decider, suspension):
+            return model_messages.precheck(pending.call.name, why)
         refusal = model_messages.nobody_to_ask(pending.call.name)
         for _ in range(MAX_ASKED):
             pending = await self.previews.with_preview(pending)
             pending, answer = await self.approving.reviewed(pending, suspension)
-            if answer is not None and (stricter := self._for_a_person(pending)) is not None:
-                pending = stricter
-                continue
-            if answer is not None and asking is not None:  # the questions of others do not wait for its end
-                asking.no_longer_expect(pending.key)
-            if answer is None and suspension is not None:
+            if answer is not None:
+                if (stricter := self._for_a_person(pending)) is not None:
+                    pending = stricter
+                    continue
+                if asking is not None:  # the questions of others do not wait for the end of this call
+                    asking.no_longer_expect(pending.key)
+            elif suspension is not None:
                 given = self._given(pending, suspension)
                 if not isinstance(given, Answer):
                     return given
                 answer = given
-            elif answer is None and asking is None:
+            elif asking is None:
                 answer = await self.approving.ask(pending.question)
-            elif answer is None and asking is not None:
+            else:
                 answer = await asking.ask(pending.question, partial(self._covered, pending))
             reply = await self.answered(pending, answer, deps)
             if not isinstance(reply, AskAgain):
@@ -105,14 +103,13 @@ class Questions:
 
     def _given(self, pending: Pending, suspension: Suspension) -> Answer | Pending | ToolResult:
         """The answer that was given beforehand; the call itself while there is none; a refusal if it cannot wait."""
-        question = pending.question
-        answer = suspension.answer(question)
+        answer = suspension.answer(pending.question)
         if answer is not None:
-            self.approving.tell_answered(question, answer)
+            self.approving.tell_answered(pending.question, answer)
             return answer
         if self._covered(pending):
             return Answer(Verdict.YES, by="always")
-        outer = suspension.cannot_wait(question.key, self.decider.runs.parents)
+        outer = suspension.cannot_wait(pending.key, self.decider.runs.parents)
         return model_messages.cannot_wait(pending.call.name, outer) if outer else pending
 
     def _covered(self, pending: Pending) -> bool:
@@ -124,11 +121,9 @@ class Questions:
     def _for_a_person(self, pending: Pending) -> Pending | None:
         """The question to a person where only a person may say yes by now: something from outside came, say."""
         decision = self.decider.decide_again(pending.ready)
-        if decision.verb is not Verb.ASK or not decision.strict:
-            return None
-        asked = self.decider.asked(pending.ready, decision, decision.reason)
-        assert isinstance(asked, Pending)  # an earlier approval does not count
-        return asked
+        only = decision.verb is Verb.ASK and decision.strict
+        asked = self.decider.asked(pending.ready, decision, decision.reason) if only else None
+        return asked if isinstance(asked, Pending) else None
 
     async def answered(
         self, pending: Pending, answer: Answer | None, deps: Any
@@ -146,7 +141,7 @@ class Questions:
                 return fresh
             ready = fresh if isinstance(fresh, Ready) else fresh.ready
             asked_about_it = isinstance(fresh, Pending)
-            question = _as_shown(fresh.question, question) if isinstance(fresh, Pending) else question
+            question = as_shown(fresh.question, question) if isinstance(fresh, Pending) else question
         else:
             asked_about_it = question.fingerprint == ready.fingerprint
             decision = await self._decision_now(ready)
@@ -166,9 +161,8 @@ class Questions:
         call = replace(pending.call, arguments=arguments, problem="")
         fresh = await self.preparation.prepare(call, pending.key, deps=deps)
         if isinstance(fresh, Refused):
-            text = fresh.result.text
-            lines = [line for line in text.split("\n") if line.startswith("- ")] or [text]
-            wrong = f"the arguments that you gave cannot be used ({' '.join(lines)})"
+            lines = [line for line in fresh.result.text.split("\n") if line.startswith("- ")]
+            wrong = f"the arguments that you gave cannot be used ({' '.join(lines) or fresh.result.text})"
             before = pending.question.reason.rpartition(ASKED)[2]
             question = replace(pending.question, reason=self.mask(f"{wrong}{ASKED}{before}"))
             invalid = fresh.result.code is ErrorCode.INVALID_ARGUMENTS
@@ -199,12 +193,3 @@ class Questions:
             return model_messages.tool_changed(name)
         decision = self.decider.decide_again(ready)
         return model_messages.denied(name, decision.reason) if decision.verb is Verb.DENY else decision
-
-
-def _as_shown(fresh: Question, shown: Question) -> Question:
-    """The question about a person's own arguments. An "always" covers no command and no folder that was not shown."""
-    return replace(
-        fresh,
-        prefixes=fresh.prefixes if set(fresh.prefixes) <= set(shown.prefixes) else (),
-        folders=fresh.folders if set(fresh.folders) <= set(shown.folders) else (),
-    )

@@ -59,7 +59,8 @@ class Questions:
         Calls of a turn ask one after the other, or together: `asking` puts their questions.
         """
         suspension = self.decider.runs.suspension(pending.key.run)
-        if why := await self.previews.failure_of(pending, self.decider, suspension):
+        request = self.decider.request_for(pending.ready)
+        if why := await self.previews.failure_of(pending, self.decider.policy, request, suspension):
             return model_messages.precheck(pending.call.name, why)
         refusal = model_messages.nobody_to_ask(pending.call.name)
         for _ in range(MAX_ASKED):
@@ -114,9 +115,8 @@ class Questions:
 
     def _covered(self, pending: Pending) -> bool:
         """Whether an "always" that came while the call waited covers it."""
-        if pending.question.strict or not self.decider.approvals.covers_call(pending.ready):
-            return False
-        return self._for_a_person(pending) is None
+        covered = not pending.question.strict and self.decider.approvals.covers_call(pending.ready)
+        return covered and self._for_a_person(pending) is None
 
     def _for_a_person(self, pending: Pending) -> Pending | None:
         """The question to a person where only a person may say yes by now: something from outside came, say."""

@@ -13,10 +13,10 @@ from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.prepared import Pending
 from toolcrib.question import Preview
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.policy import Policy, PolicyRequest
 from toolcrib.toolbox.threads import Workers
 
 if TYPE_CHECKING:
-    from toolcrib.toolbox.decide import Decider
     from toolcrib.toolbox.suspension import Suspension
 
 __all__ = ["Previews"]
@@ -44,7 +44,9 @@ class Previews:
         question = replace(pending.question, preview=self._mask("\n".join(shown)), digest=digest)
         return replace(pending, question=question)
 
-    async def failure_of(self, pending: Pending, decider: Decider, suspension: Suspension | None) -> str:
+    async def failure_of(
+        self, pending: Pending, policy: Policy, request: PolicyRequest, suspension: Suspension | None
+    ) -> str:
         """Why the call would fail, as far as the tool can tell from files it may read unasked; "" if it may succeed.
 
         After a no that was given beforehand the model is told that no, and what the person said with it.
@@ -54,8 +56,7 @@ class Previews:
             return ""
         from toolcrib.rules.permissions import read_unasked
 
-        permits = read_unasked(decider.policy, decider.request_for(pending.ready))
-        why = await self._asked_of(pending, "would_fail", permits)
+        why = await self._asked_of(pending, "would_fail", read_unasked(policy, request))
         return self._mask(why) if isinstance(why, str) else ""
 
     async def outdated(self, pending: Pending) -> bool:

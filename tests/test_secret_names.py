@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,17 @@ def test_a_command_that_searches_shows_none_of_them(folder: Path, command: str, 
         assert "TOKEN of notes.txt" in result.text
         assert "Files that may hold secrets were not shown: " in result.text
     assert secret_lines(Toolbox([shell], autonomy="full").call_sync("shell", {"command": command}).text)
+
+
+@pytest.mark.parametrize("made", BACKENDS)
+def test_what_git_has_stored_is_not_said_to_be_left_out(folder: Path, made: str) -> None:
+    (folder / "harmless.txt").unlink()
+    for words in (["init", "-q"], ["add", "-fA"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    box = Toolbox([Shell(Workspace(folder), sandbox=backend(made)(folder))], autonomy="supervised")
+    stored = box.call_sync("shell", {"command": "git grep --cached TOKEN"}).text
+    assert "Of what git has stored (a revision, --cached) nothing was left out." in stored
+    assert secret_lines(box.call_sync("shell", {"command": "git grep --no-index TOKEN"}).text) == []
 
 
 def test_the_name_of_one_forges_no_line(folder: Path) -> None:

@@ -114,7 +114,13 @@ def _withheld(command: CommandLine) -> Iterator[str]:
     if command.withheld:
         names = ", ".join(command.withheld[:MAX_NAMED])
         more = f" and {len(command.withheld) - MAX_NAMED} more" if len(command.withheld) > MAX_NAMED else ""
-        yield f"Files that may hold secrets were not shown: {names}{more}. To see one, name it: a person decides."
+        stored = ""
+        if any(part.name == "git grep" for part in command.judgement.parts):
+            stored = " Of what git has stored (a revision, --cached) nothing was left out."
+        yield (
+            f"Files that may hold secrets were not shown: {names}{more}.{stored} "
+            "To see one, name it: a person decides."
+        )
 
 
 async def _run_script(

@@ -52,7 +52,7 @@ ASKS = {
     "cat a/.ssh/id_rsa": "secrets", "cat *": "pattern", "cat x/*.pem": "secrets", "cat conf/.e*": "secrets", "cd ..": "outside", "cd": "outside",
     "cd a && cd ../..": "outside", "cd .git && cat config": "secrets", "cat file:///etc/passwd": "address", "echo $HOMES": "variable",
     "echo {a,{b,c}}": "brace", "ls ~": "~", "ls &": "background", "ls >| a": ">|", "if cd src; then ls; fi": "changes its folder",
-    "for i in $x; do ls; done": "variable", "for i in a; do cd $i; done": "changes its folder", "f() { ls; }; f": "function", "[[ -f x && -f y ]]": "test", "cat >(ls)": "process substitution", "cat < <(ls)": "only known when it runs", "diff <(touch x) b": "touch", "pytest <(echo x)": "process substitution",
+    "for i in $x; do ls; done": "variable", "for i in a; do cd $i; done": "changes its folder", "f() { ls; }; f": "function", "[[ -f x && -f y || -f z ]]": "test", "cat >(ls)": "process substitution", "cat < <(ls)": "only known when it runs", "diff <(touch x) b": "touch", "pytest <(echo x)": "process substitution",
     "cat <<EOF\n$x\nEOF": "quote its delimiter", "ls 3>&1": "file descriptor", "x=1 | cat": "assignment", "x=(1 2)": "array", "FOO=1 ls": "FOO", "LD_PRELOAD=x ls": "LD_PRELOAD",
     "GIT_PAGER=x git log": "GIT_PAGER", "time -p ls": "time", "sudo ls": "runs another program", "xargs rm": "xargs", "cat a | xargs cat": "list of names",
     "find . -delete": "-delete", "find . -name .env -exec cat {} +": "secrets", "find . -exec sh -c 'cat {}' \\;": "inside an argument",

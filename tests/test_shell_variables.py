@@ -30,7 +30,8 @@ USES = """$x "$x" ${x} "${x}" $y "$y" x$x.py "-$x" '$x' "$f" $f $FILE "$x$y" "$x
     "$?" $? \\$x "\\$x" {$x,a} $x* "$x"*""".split()
 CONDITIONS = """-f|a.txt -f|"$x" -n|$x -z|"$x" $x|=|1 "$x"|==|a.txt $x|!=|$y -d|src ! -f|none ! $x|=|1 $x a -n "a|b"|=|"a|b" 1|-lt|2 $x|-eq|1 $?|-eq|0
     "$f"|=|a.txt a|==|a* -e|*.txt -n|"$(git|ls-files)" "$(echo|a)"|=|a $(echo|a|b)|=|"a|b" a|-nt|b -a|a.txt a|-a|b -n|$x|-a|-n|$y 010|-eq|8 =|=|= -f|=|-f
-    ( a ) a|<|b !|! a|b|c [ ] ]] "" -v|x -o|x ~|=|~ a|=~|b""".split()
+    ( a ) a|<|b !|! a|b|c [ ] ]] "" -v|x -o|x ~|=|~ a|=~|b a|&&|b -f|a.txt|&&|!|-d|src
+    a|=|b|¦¦|c !|a|==|b|&&|c -n|$x|¦¦|-z|$y a|&&|b|¦¦|c -n|"$x"|&&|$(ls)|=|a !|a|¦¦|!|"" a|&&|! a|&&|(|b|)""".split()
 PROGRAMS = "echo|ls|cat|grep a|wc -l|head -n 1|git log|true|false|:|pwd|sort|test -f".split("|")
 
 
@@ -51,7 +52,7 @@ def statement(source: random.Random, depth: int, loops: tuple[str, ...]) -> str:
     if kind < 0.36:
         return "exit" + source.choice(["", " 3", " 0", " $?", " $x", ' "$y"', " 300", " a", " 1 2"])
     if kind < 0.46:
-        condition = source.choice(CONDITIONS).replace("|", " ")
+        condition = source.choice(CONDITIONS).replace("|", " ").replace("¦", "|")
         return source.choice(["[ {} ]", "[[ {} ]]", "[[ {} ]]", "[[ {} ]]", "! [[ {} ]]"]).format(
             condition
         ) + (source.choice(["", "", " 2>/dev/null", " a"]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
@@ -21,7 +21,7 @@ from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDT
 __all__ = [
     "Command", "Compound", "CompoundKind", "Glob", "LoopName", "Pipeline", "Plan",
     "Redirect", "Step", "Subshell", "Substitution", "Word",
-    "commands", "is_last_status", "last_status", "quoted", "with_input",
+    "commands", "is_last_status", "last_status", "quoted"
 ]  # fmt: skip
 
 VERSION = 1
@@ -207,38 +207,6 @@ class Plan:
 
     def __str__(self) -> str:
         return show(self)
-
-
-def with_input(loop: Compound, printed: Plan) -> Compound:
-    """A `while read` loop whose lines are what a plan prints."""
-
-    def in_plan(plan: Plan) -> Plan:
-        return Plan(
-            tuple(
-                Step(step.join, replace(step.pipeline, stages=tuple(map(in_stage, step.pipeline.stages))))
-                for step in plan.steps
-            )
-        )
-
-    def in_stage(stage: Stage) -> Stage:
-        if isinstance(stage, Command):
-            return replace(stage, words=tuple(map(in_word, stage.words)))
-        if isinstance(stage, Subshell):
-            return replace(stage, plan=in_plan(stage.plan))
-        over = None if stage.over is None else in_word(stage.over)
-        return replace(stage, plans=tuple(map(in_plan, stage.plans)), over=over)
-
-    def in_word(word: Word) -> Word:
-        return Word(tuple(map(in_part, word.parts))) if word.substitutions else word
-
-    def in_part(part: WordPart) -> WordPart:
-        if not isinstance(part, Substitution):
-            return part
-        if part.variable == loop.variable and part.plan == ANY_LINE:
-            return replace(part, plan=printed)
-        return replace(part, plan=in_plan(part.plan))
-
-    return replace(loop, plans=tuple(map(in_plan, loop.plans)))
 
 
 def is_last_status(part: Substitution) -> bool:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import (
+    ANY_LINE,
     Command,
     Compound,
     Join,
@@ -24,8 +25,9 @@ from toolcrib.command.plan import (
     Stage,
     Step,
     Subshell,
+    Substitution,
     Word,
-    with_input,
+    WordPart,
 )
 
 MAX_COMMANDS = 50  # in one plan
@@ -138,7 +140,7 @@ class _Grammar:
             self.newlines()
             after = self.stage()
             if isinstance(after, Compound) and after.kind == "read" and not _has_own_input(after):
-                after = with_input(after, Plan((Step(";", Pipeline(tuple(stages))),)))
+                after = _with_input(after, Plan((Step(";", Pipeline(tuple(stages))),)))
             stages.append(after)
         return Pipeline(tuple(stages), negated, timed)
 
@@ -241,6 +243,38 @@ class _Grammar:
         if after is None or after.start != token.end or token.text not in ("0", "1", "2"):
             raise NotProved(f"the file descriptor {token.text[:20]}")
         return int(token.text)
+
+
+def _with_input(loop: Compound, printed: Plan) -> Compound:
+    """A `while read` loop whose lines are what a plan prints."""
+
+    def in_plan(plan: Plan) -> Plan:
+        return Plan(
+            tuple(
+                Step(step.join, replace(step.pipeline, stages=tuple(map(in_stage, step.pipeline.stages))))
+                for step in plan.steps
+            )
+        )
+
+    def in_stage(stage: Stage) -> Stage:
+        if isinstance(stage, Command):
+            return replace(stage, words=tuple(map(in_word, stage.words)))
+        if isinstance(stage, Subshell):
+            return replace(stage, plan=in_plan(stage.plan))
+        over = None if stage.over is None else in_word(stage.over)
+        return replace(stage, plans=tuple(map(in_plan, stage.plans)), over=over)
+
+    def in_word(word: Word) -> Word:
+        return Word(tuple(map(in_part, word.parts))) if word.substitutions else word
+
+    def in_part(part: WordPart) -> WordPart:
+        if not isinstance(part, Substitution):
+            return part
+        if part.variable == loop.variable and part.plan == ANY_LINE:
+            return replace(part, plan=printed)
+        return replace(part, plan=in_plan(part.plan))
+
+    return replace(loop, plans=tuple(map(in_plan, loop.plans)))
 
 
 def _has_own_input(stage: Compound) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Literal
 
 from toolcrib.command.judge.braces import expanded
+from toolcrib.command.judge.conditions import condition
 from toolcrib.command.judge.grammar import MAX_COMMANDS, Token, read_plan
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
@@ -23,21 +24,17 @@ from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, bare
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import (
     ANY_LINE,
-    Command,
     Compound,
     CompoundKind,
     Glob,
-    LoopName,
+    Join,
     Pipeline,
     Plan,
-    Stage,
     Step,
     Substitution,
     Word,
-    WordPart,
     commands,
 )
-from toolcrib.command.programs.listing import is_number
 
 MAX_DEPTH = 40  # levels of a tree; deeper is not reviewed by anybody
 
@@ -70,10 +67,6 @@ STATEMENTS = {
 DELIMITER = re.compile(r"'([A-Za-z0-9_.-]+)'|\"([A-Za-z0-9_.-]+)\"|([A-Za-z0-9_.-]+)")
 TEST = re.compile(r"\[ +([^\n`]+?) +\]")
 EXTENDED_TEST = re.compile(r"\[\[ +([^\n`]+?) +\]\]")
-UNARY = re.compile(r"-[bcdefghknprstuwxzGLNOS]")
-BINARY = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
-OF_NUMBERS = re.compile(r"-(?:eq|ne|lt|le|gt|ge)")
-INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 # Statements whose parts begin with these keywords, and the nodes of the tree that hold some of the parts.
 COMPOUNDS = {
     "if_statement": re.compile(r"if then (?:elif then )*(?:else )?fi"),
@@ -394,41 +387,48 @@ class _Reader:
 
     def _test(self, node: Node, test: re.Match[str]) -> None:
         """`[ … ]` is read as the command `test …`, because the tree does not show its words reliably."""
-        name, *words = self._words_of_test(test[1])
+        name, *words = self._tokens_of_test(test[1])
+        if not all(token.kind == "word" for token in (name, *words)):
+            raise NotProved("an odd test")
         shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
         self.tokens.append(Token("word", node.start, node.start + 1, word=name.word))
         for token in words:
             self.tokens.append(replace(token, start=token.start + shift, end=token.end + shift))
         self.brackets.append((node.end - 1, node.end))
 
-    def _words_of_test(self, condition: str) -> list[Token]:
-        text = f"test {condition}"
+    def _tokens_of_test(self, inside: str) -> list[Token]:
+        text = f"test {inside}"
         inner = _Reader(text.encode(), self.variables, self.inside, run_by_us=self.run_by_us)
         inner._walk(tree_of(text), 0)
         tokens = inner._with_newlines(0, len(inner.raw))
-        if inner.heredocs or not all(token.kind == "word" for token in tokens):
+        if inner.heredocs or inner.brackets:
             raise NotProved("an odd test")
         return tokens
 
     def _extended_test(self, node: Node, test: re.Match[str]) -> None:
-        """`[[ … ]]` with one condition as the command `test …`: its words are not split, and are no patterns."""
-        name, *tokens = self._words_of_test(test[1])
-        words = [_unsplit(token) for token in tokens]
-        written = [
-            test[1].encode()[token.start - len("test ") : token.end - len("test ")].decode()
-            for token in tokens
-        ]
-        negated = written[:1] == ["!"]
-        operators, operands = _condition(written[negated:], words[negated:])
-        if operators is None or "]]" in written or any(_looks_like_operator(word) for word in operands):
-            raise NotProved("a [[ ]] test of another kind")
-        if OF_NUMBERS.fullmatch(operators) and not all(map(_is_integer, operands)):
-            raise NotProved("a [[ ]] test that computes")
-        made = [Word(("=",)) if word.literal == "==" else word for word in words]
-        assert name.word is not None
-        group: Stage = Command((name.word, *made))
-        if any(word.substitutions for word in made):  # redirections hold for what runs inside, too
-            group = Compound("group", (Plan((Step(";", Pipeline((group,))),)),))
+        """`[[ … ]]` as the command `test …`, or as several that `&&` or `||` joins."""
+        name, *tokens = self._tokens_of_test(test[1])
+        raw = f"test {test[1]}".encode()
+        joins: list[Join] = []
+        conditions: list[list[tuple[str, Word]]] = [[]]
+        for token in tokens:
+            written = raw[token.start : token.end].decode()
+            if token.text in ("&&", "||"):
+                joins.append("&&" if token.text == "&&" else "||")
+                conditions.append([])
+            elif written == "!" and not conditions[-1]:
+                conditions[-1].append((written, Word((written,))))
+            elif token.kind == "word" and token.word is not None and not token.more:
+                conditions[-1].append((written, token.word))
+            else:
+                raise NotProved("an odd test")
+        if len(set(joins)) > 1 or name.word is None or name.word.literal != "test":
+            raise NotProved("a [ ] or [[ ]] test of several conditions")
+        made = [condition([text for text, _ in words], [word for _, word in words]) for words in conditions]
+        steps = [Step(join, Pipeline((one,))) for join, one in zip([";", *joins], made, strict=True)]
+        # In a group, redirections hold for all of it, and for what runs inside.
+        alone = len(made) == 1 and not any(word.substitutions for word in made[0].words)
+        group = made[0] if alone else Compound("group", (Plan(tuple(steps)),))
         self.tokens.append(Token("group", node.start, node.end, group=group))
 
     def _heredoc(self, node: Node, depth: int) -> None:
@@ -554,37 +554,3 @@ def _in_loop(over: Word, name: str) -> str | Glob | Substitution:
     if over.substitutions:
         return replace(over.substitutions[0], variable=name)
     return Glob(over.spelled) if over.is_glob else over.spelled
-
-
-def _unsplit(token: Token) -> Word:
-    """A word as it stands in `[[ … ]]`, where nothing is split."""
-    parts: list[WordPart] = []
-    for part in token.word.parts if token.word is not None and not token.more else (Glob("*"),):
-        if isinstance(part, LoopName | Substitution):
-            parts.append(replace(part, quoted=True))
-        elif isinstance(part, str):
-            parts.append(part)
-        else:
-            raise NotProved("a pattern in a [[ ]] test")
-    return Word(tuple(parts))
-
-
-def _condition(written: Sequence[str], words: Sequence[Word]) -> tuple[str | None, list[Word]]:
-    """The operator of a condition, "" for a word alone, and its operands; None for any other one."""
-    if len(words) == 1:
-        return "", [*words]
-    if len(words) == 2 and UNARY.fullmatch(written[0]):
-        return written[0], [words[1]]
-    if len(words) == 3 and BINARY.fullmatch(written[1]):
-        return written[1], [words[0], words[2]]
-    return None, []
-
-
-def _looks_like_operator(word: Word) -> bool:
-    """Whether a text could be read as an operator, which an operand that is written with a variable never is."""
-    text = word.literal
-    return text is not None and not INTEGER.fullmatch(text) and text.startswith(("-", "!", "(", ")"))
-
-
-def _is_integer(word: Word) -> bool:
-    return is_number(word) or INTEGER.fullmatch(word.literal or "") is not None

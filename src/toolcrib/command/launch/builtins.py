@@ -13,6 +13,8 @@ import signal
 import stat
 from collections.abc import Callable, Mapping, Sequence
 
+from toolcrib.command.launch.plan_streams import Streams, complain
+
 MAX_TEXT = 4_096  # bytes, which a pipe takes in one write if it has room at all (PIPE_BUF)
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
@@ -25,8 +27,10 @@ NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
-def answer(argv: Sequence[str], env: Mapping[str, str]) -> tuple[int, bytes] | None:
+def answer(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> tuple[int, bytes] | None:
     """The status and the output of a command; None for one that has to be started."""
+    if streams[1] is None:
+        return None  # what it says of that is its own
     name, words = argv[0], argv[1:]
     if name in ("true", "false") and not words:
         return int(name == "false"), b""
@@ -59,18 +63,24 @@ def _test(words: Sequence[str]) -> tuple[int, bytes] | None:
     return None if holds is None else (int(not holds), b"")
 
 
-async def write(fd: int, text: bytes) -> int:
-    """Write what a program would print; returns its status. Raises OSError where it could not be written."""
+async def run(name: str, status: int, text: bytes, streams: Streams) -> int:
+    """Write what a program would print, and return its status."""
     import asyncio
 
-    if stat.S_ISFIFO(os.fstat(fd).st_mode):
+    out = streams[1]
+    assert out is not None
+    if stat.S_ISFIFO(os.fstat(out).st_mode):
         room = select.poll()
-        room.register(fd, select.POLLOUT)
+        room.register(out, select.POLLOUT)
         while not room.poll(0):  # noqa: ASYNC110 - no event tells of room in a pipe that is shared
             await asyncio.sleep(0.01)
     try:
-        if text and os.write(fd, text) != len(text):
-            raise OSError(errno.ENOSPC, "No space left on device")
+        if text and os.write(out, text) != len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
-    return 0
+    except OSError as failed:
+        await complain(streams[2], f"{name}: write error: {failed.strerror}")
+        return 1
+    await asyncio.sleep(0)  # a long loop must leave room for others
+    return status

@@ -425,8 +425,8 @@ async def _command(
     if name == "command":  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]
     env = {**state.env, **dict(command.env)}
-    if (known := builtins.answer(argv, env)) is not None and streams[1] is not None:
-        return await _answered(argv[0], *known, streams)
+    if (known := builtins.answer(argv, env, streams)) is not None:
+        return await builtins.run(argv[0], *known, streams)
     if state.harden_git:
         argv = hardened(argv)
     try:
@@ -461,20 +461,6 @@ async def _command(
         raise
     state.processes.remove(process)
     return 128 - status if status < 0 else status
-
-
-async def _answered(name: str, status: int, text: bytes, streams: Streams) -> int:
-    """Writes the output of a command that was not started."""
-    import asyncio
-
-    assert streams[1] is not None
-    try:
-        written = await builtins.write(streams[1], text)
-    except OSError as failed:
-        await complain(streams[2], f"{name}: write error: {failed.strerror}")
-        return 1
-    await asyncio.sleep(0)  # a long loop must leave room for others
-    return written or status
 
 
 async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _State, streams: Streams) -> int:

@@ -6,6 +6,7 @@ import socket
 import stat
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 from tests.cases import each
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
 from toolcrib.checkpoints.checkpoints import LIMITS
+from toolcrib.checkpoints.scan import RECENT
 from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and special files of POSIX")
@@ -388,6 +390,64 @@ def test_what_cannot_be_saved_is_set_aside_not_lost(tmp_path: Path) -> None:
     assert (root / undone.aside["a.txt"]).stat().st_size == 300_000
     assert stat.S_ISFIFO((root / undone.aside["run.sh"]).stat().st_mode)
     assert "could not be saved" in undone.kept["new"]
+
+
+@each("name", ["a" * 255, "\N{SNOWMAN}" * 80])
+def test_what_is_set_aside_has_a_name_that_the_system_takes(tmp_path: Path, name: str) -> None:
+    root = workspace(tmp_path)
+    (root / name).write_text("one")
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / name).unlink()
+    os.mkfifo(root / name)
+    undone = kept.undo()
+    assert (root / undone.aside[name]).is_fifo()
+    assert (root / name).read_text() == "one"
+
+
+def test_a_file_that_grows_as_fast_as_it_is_read_costs_no_more_than_the_largest(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root, CheckpointLimits(file_bytes=1_000_000))
+    (root / "log").write_bytes(b"x" * 900_000)
+    ended = threading.Event()
+
+    def write() -> None:
+        with (root / "log").open("ab") as log:
+            while not ended.is_set() and log.tell() < 300_000_000:
+                log.write(b"x" * 4_000_000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        kept.take("before")
+    finally:
+        ended.set()
+        writer.join()
+    copies = [copy.stat().st_size for copy in (kept.folder / "content").rglob("*") if copy.is_file()]
+    assert max(copies) <= 1_000_001
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits the size of files in a child")
+def test_what_could_not_be_saved_once_is_saved_when_it_can() -> None:
+    import resource
+
+    def work(place: Path) -> None:
+        root = workspace(place)
+        kept = checkpoints(root)
+        kept.take("before", conversation=Conversation("r", 0))
+        (root / "new").write_bytes(b"x" * 60_000)
+        (root / "a.txt").write_bytes(b"x" * 60_000)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))  # as on a full disk
+        kept.take("after", then="person")
+        assert "cannot be copied" in str(kept.covers("new"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        time.sleep(2 * RECENT / 1e9)  # until the clock tells a later change apart
+        Checkpoints(root, store=place / "store").take("again", then="person")
+        assert kept.covers("new") is None
+        undone = kept.undo()
+        assert not (root / "new").exists() and (root / "a.txt").read_text() == "one\n", undone
+
+    as_nobody(work)
 
 
 @pytest.mark.promise("undo.md", "In a private folder of yours")

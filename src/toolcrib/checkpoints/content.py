@@ -38,19 +38,22 @@ class ContentStore:
         self._made: set[str] = set()
 
     def store(self, fd: int, size: int) -> tuple[str, int]:
-        """Store the content of an open file; returns its hash and how many bytes were read."""
+        """Store the content of an open file; returns its hash and how many bytes were read.
+
+        Of a file that grew beyond `size` one byte more is read: whoever writes it may be as fast as who reads it.
+        """
         if size < CLONED_FROM:
             data = _read(fd, WHOLE)
             if len(data) < WHOLE:
                 digest = hashlib.sha256(data).hexdigest()
                 self._keep(digest, data)
                 return digest, len(data)
-        return self._store_large(fd)
+        return self._store_large(fd, size)
 
-    def digest(self, fd: int) -> tuple[str, int]:
-        """The hash of an open file's content, and its length; stores nothing."""
+    def digest(self, fd: int, size: int | None = None) -> tuple[str, int]:
+        """The hash of an open file's content, and its length; stores nothing. Of more than `size`, one byte counts."""
         digest, length = hashlib.sha256(), 0
-        for piece in _pieces(fd):
+        for piece in _pieces(fd, size):
             digest.update(piece)
             length += len(piece)
         return digest.hexdigest(), length
@@ -129,7 +132,7 @@ class ContentStore:
             raise
         self.stored += len(data)
 
-    def _store_large(self, fd: int) -> tuple[str, int]:
+    def _store_large(self, fd: int, size: int) -> tuple[str, int]:
         """Copy first, then hash the copy: the file may change meanwhile, the copy does not."""
         temporary = self._temporary("00")
         copy = os.open(temporary, NEW, 0o600)
@@ -137,7 +140,7 @@ class ContentStore:
             try:
                 os.lseek(fd, 0, os.SEEK_SET)
                 if not self._clone(fd, copy):
-                    for piece in _pieces(fd):
+                    for piece in _pieces(fd, size):
                         _write(copy, piece)
                 os.lseek(copy, 0, os.SEEK_SET)
                 digest, length = self.digest(copy)
@@ -187,8 +190,11 @@ class ContentStore:
             self._made.add(name)
 
 
-def _pieces(fd: int) -> Iterator[bytes]:
-    while piece := os.read(fd, WHOLE):
+def _pieces(fd: int, size: int | None = None) -> Iterator[bytes]:
+    """What can be read of an open file; with `size`, at most that and one byte more."""
+    left = sys.maxsize if size is None else size + 1
+    while left > 0 and (piece := os.read(fd, min(WHOLE, left))):
+        left -= len(piece)
         yield piece
 
 

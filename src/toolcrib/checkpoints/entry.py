@@ -48,6 +48,16 @@ class PathEntry(NamedTuple):
             return FILE, self.mode, self.content
         return self.kind, self.mode, self.size, self.mtime_ns, self.inode
 
+    def is_same(self, other: PathEntry) -> bool:
+        """Whether nothing was changed between the two. If only one of them has a copy, by the status alone."""
+        if self.saved is other.saved:
+            return self.value == other.value
+        return self._status == other._status
+
+    @property
+    def _status(self) -> tuple[Any, ...]:
+        return self.kind, self.mode, self.size, self.mtime_ns, self.changed_ns, self.inode
+
     @property
     def words(self) -> str:
         """What it is, in a word or two."""

@@ -289,7 +289,7 @@ class Restorer:
 
     def _set_aside(self, path: str, folder: FolderHandle, name: str) -> None:
         """Rename what cannot be saved, so that it is not lost."""
-        new = f"{name[:200]}.before-undo-{self._token[-8:]}"
+        new = f"{os.fsdecode(os.fsencode(name)[:200])}.before-undo-{self._token[-8:]}"
         rename_in(folder, name, new)
         above = path.rpartition("/")[0]
         self.aside[path] = f"{above}/{new}" if above else new

@@ -199,6 +199,7 @@ class _Scan:
                 known = before.get(path)
                 if (
                     known is not None
+                    and (known.saved or known.kind != FILE)  # it may be read or copied now
                     and known.changed_ns == status.st_ctime_ns
                     and known.mtime_ns == status.st_mtime_ns
                     and known.size == status.st_size
@@ -317,7 +318,7 @@ class _Scan:
             if self._save:
                 digest, length = self._contents.store(fd, before.st_size)
             else:
-                digest, length = self._contents.digest(fd)
+                digest, length = self._contents.digest(fd, before.st_size)
             after = os.fstat(fd)
             if _stamp(before) == _stamp(after) and length == after.st_size:
                 same = _stamp(listed)[:2] == _stamp(after)[:2]

@@ -39,8 +39,10 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
     for index, whose in enumerate(then[: len(trees) - 1], 1):
         if whose == "person":
+            old, new = trees[index - 1].entries, trees[index].entries
+            changed = changed_paths(old, new)
             left_by_person.update(
-                (path, index) for path in changed_paths(trees[index - 1].entries, trees[index].entries)
+                (path, index) for path in changed if not _same(old.get(path), new.get(path))
             )
     wanted: dict[str, PathEntry | None] = {}
     for path in {*changed_paths(present.entries, target.entries), *left_by_person}:
@@ -100,7 +102,7 @@ def _decide(
 
 
 def _same(one: PathEntry | None, other: PathEntry | None) -> bool:
-    return one is other or (one is not None and other is not None and one.value == other.value)
+    return one is other or (one is not None and other is not None and one.is_same(other))
 
 
 def _above_that_is_no_folder(path: str, wanted: dict[str, PathEntry | None], present: FileTree) -> str:

@@ -9,7 +9,7 @@
     python3 dev.py soak     set up, and put a toolbox under load for an hour, or for as many seconds as you say
     python3 dev.py check    set up, and check format, lint and types
     python3 dev.py conformance  set up, and run MCP's own conformance suite on our server and our client
-    python3 dev.py ci       check, test, conformance, slow: what CI runs
+    python3 dev.py ci       check, test, slow, conformance: what CI runs, side by side where that is quicker
     python3 dev.py bench    measure toolcrib beside its peers
     python3 dev.py lock     write the lock file anew
 
@@ -23,6 +23,8 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -58,12 +60,29 @@ def run(command: list[str]) -> None:
     subprocess.run(command, cwd=ROOT, check=True)
 
 
-def run_together(*commands: list[str]) -> None:
-    """Commands that print only at their end, on a core each."""
-    started = [subprocess.Popen(command, cwd=ROOT) for command in commands]
-    for process, code in [(process, process.wait()) for process in started]:
-        if code:
-            raise subprocess.CalledProcessError(code, process.args)
+def run_whole(command: list[str]) -> None:
+    """Runs a command beside others: what it prints is printed at its end, in one piece."""
+    begun = time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    title = f"\n== {' '.join(command[1:])}: {time.monotonic() - begun:.0f} s, exit code {done.returncode}\n"
+    sys.stdout.write(title + done.stdout.decode(errors="replace"))
+    sys.stdout.flush()
+    done.check_returncode()
+
+
+def run_together(*lanes: list[list[str]]) -> None:
+    """Lanes side by side, the commands of each one after another; the first that failed is told when all have ended."""
+    with ThreadPoolExecutor() as pool:
+        started = [pool.submit(run_in_turn, lane) for lane in lanes]
+    for lane in started:
+        lane.result()
+
+
+def run_in_turn(commands: list[list[str]]) -> None:
+    for command in commands:
+        run_whole(command)
 
 
 def demo(python: str, rest: list[str]) -> None:
@@ -113,11 +132,26 @@ def soak(python: str, rest: list[str]) -> None:
     run([python, "-m", "pytest", "-s", "tests/soak", *rest[1:]])
 
 
-def check(python: str, rest: list[str], *meanwhile: list[str]) -> None:
+def check(python: str, rest: list[str]) -> None:
+    style(python)
+    run_together([pyright(python)], [mypy(python), mypy_for_windows(python)])
+
+
+def style(python: str) -> None:
     run([python, "-m", "ruff", "format", "--check", "."])
     run([python, "-m", "ruff", "check", "."])
-    run_together([python, "-m", "mypy"], [python, "-m", "pyright", "--pythonpath", python])
-    run_together([python, "-m", "mypy", "--config-file", "mypy-windows.ini"], *meanwhile)
+
+
+def pyright(python: str) -> list[str]:
+    return [python, "-m", "pyright", "--pythonpath", python]
+
+
+def mypy(python: str) -> list[str]:
+    return [python, "-m", "mypy"]
+
+
+def mypy_for_windows(python: str) -> list[str]:
+    return [python, "-m", "mypy", "--config-file", "mypy-windows.ini"]
 
 
 def conformance(python: str, rest: list[str]) -> None:
@@ -125,27 +159,32 @@ def conformance(python: str, rest: list[str]) -> None:
 
 
 def ci(python: str, rest: list[str]) -> None:
-    """What is likely to fail and quick to say so comes first. What some tests need besides is installed meanwhile."""
-    installing = subprocess.Popen([python, "-m", "tests.mcp_servers.installs"], cwd=ROOT)
-    figures = figures_environment()
-    # The other core compiles the tests meanwhile, which each process that runs them would do again.
-    check(python, [], [python, "-m", "pytest", "--collect-only", "-qqq"])
-    if figures.wait():
-        raise subprocess.CalledProcessError(figures.returncode, figures.args)
-    test(python, rest)
-    installing.wait()
-    conformance(python, [])
-    slow(python, rest)
+    """What is likely to fail and quick to say so comes first, and ends the run. Then all tests, of both steps: many of
+    them wait, so what only computes runs beside them.
+    """
+    style(python)
+    with ThreadPoolExecutor() as pool:
+        installing = pool.submit(run_whole, [python, "-m", "tests.mcp_servers.installs"])
+        figures = pool.submit(install_figures, python)
+        # The tests are compiled here, which each worker that runs them would do again.
+        compiling = [python, "-m", "pytest", "--collect-only", "-qqq", "--no-summary"]
+        run_together([pyright(python)], [mypy(python), compiling])
+        figures.result()
+        installing.exception()  # the tests that need them say what is missing
+        beside = pool.submit(
+            run_in_turn, [mypy_for_windows(python), [python, "-m", "tests.mcp_servers.conformance"]]
+        )
+        pytest(python, "slow or not slow", rest)
+    beside.result()
 
 
-def figures_environment() -> subprocess.Popen[bytes]:
-    """Begins to install matplotlib (200 MB) beside, for the pictures of the tool `python`."""
+def install_figures(python: str) -> None:
+    """Installs matplotlib (200 MB) for the pictures of the tool `python`."""
     venv = ROOT / ".venv-figures"
     os.environ["TOOLCRIB_TEST_MATPLOTLIB"] = str(venv)
-    run([sys.executable, "-m", "venv", "--clear", str(venv)])
-    return subprocess.Popen(
-        [python_of(venv), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "matplotlib"]
-    )
+    run([python, "-m", "venv", "--clear", "--without-pip", str(venv)])
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "--python", python_of(venv)]
+    run_whole([*pip, "install", "--quiet", "--no-compile", "matplotlib"])
 
 
 def bench(python: str, rest: list[str]) -> None:
@@ -153,7 +192,6 @@ def bench(python: str, rest: list[str]) -> None:
 
 
 def lock(python: str, rest: list[str]) -> None:
-    run([python, "-m", "pip", "install", "--quiet", "uv>=0.5"])
     uv = [python, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-header"]
     extras = [
         "--group",

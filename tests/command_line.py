@@ -35,9 +35,13 @@ def toolcrib(
     *arguments: str,
     stdin: str = "",
     env: Mapping[str, str] | None = None,
+    as_on_terminal: bool = False,
     **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. Without `env` it has this environment, less keys and settings of a person."""
+    """Runs a command to its end. Without `env` it has this environment, less keys and settings of a person.
+
+    As on a terminal, both streams are one: `stdout`.
+    """
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TOOLCRIB_", "OPENAI_", "ANTHROPIC_"))}
     given = stdin.encode()
     assert len(given) <= select.PIPE_BUF, "a pipe takes no more before somebody reads"
@@ -47,7 +51,10 @@ def toolcrib(
         os.close(writing)
         environment = {**(clean if env is None else env), **variables}
         try:
-            child = Child(arguments, folder, environment, reading, out.fileno(), err.fileno())
+            stderr = out if as_on_terminal else err
+            if as_on_terminal:
+                environment["PYTHONUNBUFFERED"] = "1"
+            child = Child(arguments, folder, environment, reading, out.fileno(), stderr.fileno())
         finally:
             os.close(reading)
         code = child.wait(SECONDS)
@@ -169,7 +176,8 @@ def _begin(
         os.dup2(stream, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 65_536 else 65_536)
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8")  # noqa: SIM115 - all three, until the copy ends
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8")  # noqa: SIM115
+    lines = 1 if env.get("PYTHONUNBUFFERED") else -1
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", buffering=lines)  # noqa: SIM115
     sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()

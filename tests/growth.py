@@ -22,24 +22,28 @@ def growth(
 
     A busy machine may spoil a measurement, not all of them: it is measured until the answer is below
     `at_most`, and after `ROUNDS` rounds the answer is what it is. If the large work is so cheap that `floor` alone
-    keeps the answer below `at_most`, one run of it is enough.
+    keeps the answer below `at_most`, one run of it is enough. The first run of the large work fills caches and counts:
+    it can only make the growth seem steeper than it is. The small one is measured several times, and never cold: if it
+    seems dear, a steep growth seems flat.
     """
     works = (make(small), make(large))
-    start = cpu_seconds()
-    works[1]()
-    spent = cpu_seconds() - start
-    if spent < at_most * floor:
-        return spent / floor
+    best = [float("inf"), spent(works[1])]
+    if best[1] < at_most * floor:
+        return best[1] / floor
     works[0]()
     ratio = float("inf")
-    best = [float("inf"), float("inf")]
     for _ in range(ROUNDS):
         gc.collect()
-        for index in (0, 1, 0):  # the cheap one twice: if it seems dear, a steep growth seems flat
-            start = cpu_seconds()
-            works[index]()
-            best[index] = min(best[index], cpu_seconds() - start)
+        best[0] = min(best[0], spent(works[0]), spent(works[0]))
         ratio = best[1] / max(best[0], floor)
         if ratio < at_most:
             break
+        best[1] = min(best[1], spent(works[1]))
     return ratio
+
+
+def spent(work: Callable[[], object]) -> float:
+    """The CPU seconds of one run."""
+    start = cpu_seconds()
+    work()
+    return cpu_seconds() - start

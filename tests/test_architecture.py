@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -68,8 +69,13 @@ IO_MODULES = {
 }
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """Every module that a file imports, also inside functions and for type checkers."""
+    return tuple(read_imports(path))
+
+
+def read_imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -110,14 +116,11 @@ def test_imports_run_downwards_only() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    names = {f"toolcrib.{name}": path for name, path in NAMES.items() if name}
-    edges = {
-        name: {other for other in imports(path) if other in names} - {name} for name, path in names.items()
-    }
-    while leaves := {name for name, others in edges.items() if not others & edges.keys()}:
+    left = {name: others - {name} for name, others in edges().items()}
+    while leaves := {name for name, others in left.items() if not others & left.keys()}:
         for name in leaves:
-            del edges[name]
-    circles = sorted(name for name in edges if _reaches(name, name, edges))
+            del left[name]
+    circles = sorted(name for name in left if _reaches(name, name, left))
     assert circles == []
 
 

@@ -12,8 +12,8 @@ import io
 import logging
 import os
 import re
+import shlex
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ import pytest
 
 import toolcrib
 from tests.cases import each
+from tests.command_line import toolcrib as toolcrib_command
 from toolcrib.agent import Reason
 from toolcrib.errors import ErrorCode
 from toolcrib.json_text.lenient_grammar import FIXES
@@ -148,22 +149,12 @@ def commands_of(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run_command(command: str, folder: Path, where: str) -> str:
-    """What a command of ours prints, both streams together as on a terminal."""
+    """What a command of ours prints on a terminal."""
     assert command.split()[0] == "toolcrib", f"{where}: only toolcrib's own commands are run"
-    command = command.replace("toolcrib", f"{sys.executable} -m toolcrib", 1)
     environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):  # a page does not reach our own settings
         environment[name] = str(folder.with_name(f"{folder.name}-{name.lower()}"))
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-    )
+    done = toolcrib_command(folder, *shlex.split(command)[1:], env=environment, as_on_terminal=True)
     assert done.returncode in (0, 1), f"{where}: $ {command} gave {done.returncode}\n{done.stdout}"
     return done.stdout
 

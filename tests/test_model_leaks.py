@@ -57,6 +57,10 @@ WAYS = {
     "run_sync": text, "run": lambda m: asyncio.run(several(m)), "async with": lambda m: asyncio.run(closed(m)),
     "call_sync": lambda m: Agent(m, [add]).toolbox.call_sync("add", {"a": 1, "b": 2}),
 }
+for name in sorted(CLASSES):  # what asking imports is loaded: no collection of garbage looks through it again
+    text(made(name, f"{sys.argv[1]}/{name}"))
+gc.collect()
+gc.freeze()
 for name in sorted(CLASSES):
     for way, use in WAYS.items():
         use(made(name, f"{sys.argv[1]}/{name}"))

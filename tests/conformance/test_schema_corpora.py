@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema_rs
@@ -132,9 +133,10 @@ def takes_null(node: dict[str, Any]) -> bool:
     return "null" in node.get("type", ()) or any(takes_null(variant) for variant in node.get("anyOf", ()))
 
 
-def fits(schema: dict[str, Any], value: Any) -> bool:
+def fitting(schema: dict[str, Any]) -> Callable[[Any], bool]:
+    """Says of a value whether it is valid for a schema."""
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-    return jsonschema_rs.validator_for(draft, validate_formats=False).is_valid(value)
+    return jsonschema_rs.validator_for(draft, validate_formats=False).is_valid
 
 
 def arguments_of(record: Any) -> list[tuple[dict[str, Any], list[Any]]]:
@@ -149,7 +151,7 @@ def arguments_of(record: Any) -> list[tuple[dict[str, Any], list[Any]]]:
         root = {"type": "object", "properties": {"v": inner}, "required": ["v"]}
         root |= {"$defs": schema["$defs"]} if "$defs" in schema else {}
         found.append((root, [{"v": value} for value in valid]))
-    return [(each, [value for value in values if fits(each, value)]) for each, values in found if not losses]
+    return [(each, [*filter(fitting(each), values)]) for each, values in found if not losses]
 
 
 def test_what_a_dialect_drops_never_makes_the_rest_narrower() -> None:
@@ -166,9 +168,13 @@ def test_what_a_dialect_drops_never_makes_the_rest_narrower() -> None:
                 strict = name.endswith("-strict")
                 meant = rewritten(schema, (lambda node: closed(typed(node))) if strict else typed)
                 shown = rewritten(lowered, plain) if strict or name == "gemini" else lowered
-                for value in values:
-                    judged += fits(meant, value)
-                    if fits(meant, value) and not fits(shown, value):
+                wanted = [*filter(fitting(meant), values)]
+                judged += len(wanted)
+                if not wanted:
+                    continue
+                taken = fitting(shown)
+                for value in wanted:
+                    if not taken(value):
                         refused.append((name, record.get("description", record.get("id")), value))
     assert judged > 25_000
     assert not refused, (len(refused), refused[:5])
@@ -205,9 +211,10 @@ def test_objects_that_are_written_once_accept_the_same() -> None:
             if once is schema:
                 continue
             shared += 1
+            before, after = fitting(schema), fitting(once)
             for value in values:
                 judged += 1
-                if fits(schema, value) is not fits(once, value):
+                if before(value) is not after(value):
                     differing.append((record["id"], siblings))
     assert shared > 200
     assert judged > 1_000

@@ -29,11 +29,11 @@ def ask(path: str, url: str) -> int:
 
 def listen(path: str) -> None:
     """Forks for each request, until standard input closes."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: F401 - imported before the forks
     from threading import Thread
 
     from tests.mcp_servers import conformance_client
 
+    _import_what_each_fork_needs()
     Thread(target=_end_with_standard_input, daemon=True).start()
     running = 0
     with socket.socket(socket.AF_UNIX) as listening:
@@ -53,6 +53,24 @@ def listen(path: str) -> None:
             signal.alarm(LIMIT)
             connection.send(bytes([_run(connection, conformance_client.main)]))
             os._exit(0)
+
+
+def _import_what_each_fork_needs() -> None:
+    """What is imported on first use would be imported again by each fork."""
+    import gc
+    import importlib
+    import pkgutil
+
+    for name in ("mcp.client", "toolbox", "net", "rules", "schema"):
+        package = importlib.import_module(f"toolcrib.{name}")
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(found.name)
+    for name in (
+        *("concurrent.futures.thread", "mcp.client.client", "httpcore2", "anyio._backends._asyncio"),
+        "tests.mcp_servers.conformance_auth",
+    ):
+        importlib.import_module(name)
+    gc.freeze()
 
 
 def _run(connection, main) -> int:  # type: ignore[no-untyped-def]

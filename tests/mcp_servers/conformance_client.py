@@ -16,7 +16,6 @@ from typing import Any
 
 from toolcrib import Answer, Question, Toolbox, Verdict
 from toolcrib.mcp import McpServer, McpToolset
-from toolcrib.mcp.client import calling, connection, handshake, http  # noqa: F401 - before the forks
 from toolcrib.mcp.client.requests import ServerRequests
 
 NAME = "suite"

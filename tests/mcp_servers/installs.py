@@ -109,15 +109,14 @@ def _install_node(folder: Path) -> None:
 
 
 def _install_python(pins: Path, folder: Path) -> None:
-    """With uv where it is there: it takes seconds where pip takes a minute."""
-    python = folder / "bin" / "python"
-    uv = shutil.which("uv")
-    venv.create(folder, symlinks=True, with_pip=uv is None)
-    if uv:
-        _run([uv, "pip", "install", "--quiet", "--python", str(python), "-r", str(pins)], cwd=folder)
-    else:
-        options = ["--disable-pip-version-check", "install", "--quiet", "-r", str(pins)]
-        _run([str(python), "-m", "pip", *options], cwd=folder)
+    """With uv, which takes seconds; where it does not reach an index, with pip, which has settings of its own."""
+    venv.create(folder, symlinks=True)
+    python = str(folder / "bin" / "python")
+    try:
+        _run([sys.executable, "-m", "uv", "pip", "install", "--python", python, "-r", str(pins)], cwd=folder)
+    except subprocess.CalledProcessError:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install"]
+        _run([*pip, "--quiet", "--no-compile", "-r", str(pins)], cwd=folder)
 
 
 def _run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> None:

@@ -1,5 +1,6 @@
 """The table of commands: a row and a module for each, which is imported only when the command is called."""
 
+import json
 import os
 import subprocess
 import sys
@@ -42,6 +43,30 @@ def test_output_that_nobody_takes_has_an_exit_code_and_words(tmp_path: Path) -> 
     gone = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, env={"HOME": str(tmp_path)})
     os.close(writing)
     assert (gone.returncode, gone.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict", "utf-8:strict"])
+def test_a_result_is_not_lost_for_a_character_that_cannot_be_printed(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_text("caf\xe9 \u2192 \U0001f600\n", encoding="utf-8")
+    program = [sys.executable, "-m", "toolcrib", "tools", "call", "read_file", '{"path": "a.txt"}']
+    env = {"HOME": str(tmp_path), "PYTHONIOENCODING": encoding}
+    done = subprocess.run(program, capture_output=True, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.decode(encoding.partition(":")[0]).splitlines()[0]
+    assert json.loads(f'"{shown}"') == "caf\xe9 \u2192 \U0001f600"
+
+
+@pytest.mark.parametrize("arguments", [["tools", "call", "read_file", "-"], ["secrets", "set", "NAME"]])
+def test_bytes_on_stdin_that_are_no_text_are_refused_in_words(tmp_path: Path, arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "toolcrib", *arguments],
+        input=b'{"path": "n\xe9.txt"}',
+        capture_output=True,
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8:strict"},
+    )
+    assert done.returncode != 0
+    assert b"should not have happened" not in done.stderr and b"codec" not in done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device of a full disk is Linux's")

@@ -13,14 +13,18 @@ raises `Problem`; `main` prints its message and exits with its code.
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TextIO
 
 DONE, NOT_DONE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 READER_GONE = 141  # as a shell reports SIGPIPE
+ESCAPED = "toolcrib.escaped"  # how a stream writes a character that its encoding has not
+UNABLE = ("strict", "surrogateescape", "backslashreplace")  # what Python chooses; a person may choose another
 DEBUG = "TOOLCRIB_DEBUG"  # the environment variable that asks for tracebacks
 
 
@@ -41,6 +45,25 @@ def out(text: str = "") -> None:
 def say(text: str) -> None:
     """Tell the person something beside the result, on stderr."""
     print(text, file=sys.stderr)  # noqa: T201
+
+
+def lose_no_text() -> None:
+    """Let stdout and stderr take every character: one that their encoding has not is written as JSON escapes it.
+
+    What a tool did is done by then, so its result must not be lost for a character. Within JSON the escape means the
+    character. Bytes on stdin that its encoding has not are kept as half surrogate pairs, for who reads it to refuse.
+    """
+    codecs.register_error(ESCAPED, _escaped)
+    for stream, errors in ((sys.stdout, ESCAPED), (sys.stderr, ESCAPED), (sys.stdin, "surrogateescape")):
+        if isinstance(stream, TextIOWrapper) and stream.errors in UNABLE:
+            stream.reconfigure(errors=errors)
+
+
+def _escaped(problem: UnicodeError) -> tuple[str, int]:
+    assert isinstance(problem, UnicodeEncodeError)
+    units = problem.object[problem.start : problem.end].encode("utf-16-be", "surrogatepass")
+    codes = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    return "".join(f"\\u{code:04x}" for code in codes), problem.end
 
 
 def debugging() -> bool:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 
 from toolcrib.command.sandbox.process.kernel import LIBC, SET_DUMPABLE, prctl
@@ -23,6 +24,7 @@ def process_state_restored() -> Generator[None]:
     reads its own.
     """
     streams = sys.stdout, sys.stderr
+    errors = [(one, one.errors) for one in (*streams, sys.stdin) if isinstance(one, TextIOWrapper)]
     log = logging.getLogger("toolcrib")
     handlers, propagate = list(log.handlers), log.propagate
     finders, modules, folder = list(sys.meta_path), set(sys.modules), Path.cwd()
@@ -32,6 +34,9 @@ def process_state_restored() -> Generator[None]:
             yield
     finally:
         sys.stdout, sys.stderr = streams
+        for stream, handling in errors:
+            if not stream.closed:
+                stream.reconfigure(errors=handling)
         log.handlers[:], log.propagate = handlers, propagate
         sys.meta_path[:] = finders
         new = set(sys.modules) - modules

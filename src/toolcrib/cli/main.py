@@ -12,7 +12,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toolcrib.cli import collector
-from toolcrib.cli.console import DEBUG, INTERRUPTED, NOT_DONE, READER_GONE, Problem, debugging, say
+from toolcrib.cli.console import (
+    DEBUG,
+    INTERRUPTED,
+    NOT_DONE,
+    READER_GONE,
+    Problem,
+    debugging,
+    lose_no_text,
+    say,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +45,7 @@ def _exit_code(arguments: list[str], discard: Callable[[], None]) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed by the program that started us
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for as long as we run
+    lose_no_text()
     try:
         code = _run(arguments)
         sys.stdout.flush()  # raises here, not when Python ends, if the reader of our output has gone

@@ -23,6 +23,8 @@ def command(context: typer.Context, name: str, secrets: SecretOptions) -> int:
     if context.args or "=" in name:  # this may be the value, so it is not repeated
         raise Problem(ON_THE_LINE)
     value = _read_value(name)
+    if any("\ud800" <= char <= "\udfff" for char in value):  # how bytes are read that are no text
+        raise Problem(f"{name}: this value cannot be a secret: it must be text in UTF-8; nothing is kept")
     if (reason := why_unusable(value, name)) is not None:
         raise Problem(f"{name}: this value cannot be a secret: {reason}")
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import chop_cells
 from rich.console import Console
 
 from tests.cases import each
@@ -333,3 +334,42 @@ def test_words_of_a_model_look_like_no_line_of_ours(monkeypatch: pytest.MonkeyPa
     asyncio.run(ask_on(console, asked))
     rows = shown.getvalue().split("\n")
     assert [row for row in rows if row.startswith(("? run shell", "Run it?"))] == []
+
+
+FORGED = "? run shell  (read: it only looks)"
+BESIDE = {
+    "its reason": {"reason": "it reads " + "x" * 40 + " " * 30 + FORGED + ".env, which may hold secrets"},
+    "the title of its tool": {"title": "x" * 60 + " " + FORGED},
+    "tabs in an argument": {"arguments": {"text": "x" + "\t" * 9 + " " * 8 + FORGED}},
+    "tabs in a preview": {"preview": "+" + "\t" * 10 + FORGED},
+    "a wide folder": {"folders": ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 12 + FORGED,)},
+}
+
+
+@pytest.mark.parametrize("named", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("count", [1, 2])
+def test_nothing_in_a_question_begins_a_row_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, named: dict[str, Any], count: int
+) -> None:
+    async def nothing() -> str:
+        return ""
+
+    monkeypatch.setattr("toolcrib.cli.prompt.read_line", nothing)
+    monkeypatch.setattr("toolcrib.cli.group_prompt.read_line", nothing)
+    shown = io.StringIO()
+    console = Console(file=shown, width=80, highlight=False, markup=False, emoji=False)
+    asyncio.run(ask_together(console, [question(n, **named) for n in range(count)]))
+    rows = [row for line in shown.getvalue().split("\n") for row in chop_cells(line.expandtabs(), 80)]
+    assert [row for row in rows if row.startswith(("? run shell", "run shell", "it only"))] == []
+
+
+def test_the_lines_of_an_edit_are_counted_whatever_they_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing() -> str:
+        return ""
+
+    monkeypatch.setattr("toolcrib.cli.group_prompt.read_line", nothing)
+    shown = io.StringIO()
+    preview = "--- a.c\n+++ a.c\n@@ -1 +1,2 @@\n---- i;\n+++ i;\n+++ j;\n"
+    edits = [question(n, arguments={"path": "a.c", "content": ""}, preview=preview) for n in (1, 2)]
+    asyncio.run(ask_together(Console(file=shown, width=80), edits))
+    assert shown.getvalue().count("+2 -1") == 2

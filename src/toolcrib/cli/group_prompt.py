@@ -53,7 +53,7 @@ async def _ask_group(console: Console, kind: Kind, group: Sequence[Question]) ->
     edits = kind.what == "edit"
     where = f" in {folder}" if edits and (folder := _folder_of(group)) else ""
     heading = f"? {counted(len(group), kind.what)}{where}  ({kind.effect}: {on_one_line(kind.reason)})"
-    console.print(Text(heading, "bold yellow"))
+    print_lines(console, [("bold yellow", heading)])
     cut = False
     for question in group:
         if edits:
@@ -123,6 +123,7 @@ def _folder_of(group: Sequence[Question]) -> str:
 def _edit_on_one_line(question: Question) -> str:
     """The file that a call edits, its tool, and how many lines it adds and removes."""
     lines = question.preview.split("\n")
-    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
-    removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+    if lines[0].startswith("--- "):  # the two lines that name the file; "++ x" may stand in it, too
+        del lines[:2]
+    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
     return f"{on_one_line(question.arguments['path'])}  +{added} -{removed}  ({on_one_line(question.tool)})"

@@ -32,6 +32,7 @@ from toolcrib.forms import field_value
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.visible import on_one_line
 
+INDENT = "    "  # of the further rows of a line that has no margin
 ASKED_AGAIN = 2  # how often an unclear answer is asked for again
 MAX_LINE = 1 << 16
 
@@ -123,22 +124,24 @@ def show(console: Console, question: Question, limit: int) -> bool:
 
 
 def print_lines(console: Console, lines: Iterable[StyledLine]) -> None:
-    """Print lines; those with a margin, whose text is not toolcrib's own, keep it in each row of the terminal."""
+    """Print lines, so that no text that is not toolcrib's own begins a row of the terminal."""
     for style, line in lines:
-        if not line.startswith(MARGIN):
-            console.print(Text(line, style))
-            continue
-        for piece in _folded(line, console.width):
-            console.print(Text(piece, style), soft_wrap=True)
+        for row in _rows(console, line):
+            console.print(Text(row, style), soft_wrap=True)
 
 
-def _folded(line: str, width: int) -> list[str]:
-    """A line as rows of the terminal. Each row keeps the margin, so that no argument looks like a line of toolcrib."""
-    if cell_len(line) < width:
+def _rows(console: Console, line: str) -> list[str]:
+    """A line as rows of the terminal. Each row keeps the margin of the line, or is indented: none looks like a line
+    of toolcrib. A terminal would move on at a tab, and wrap where nobody counted on it."""
+    line, width = line.expandtabs(), console.width - 1
+    if cell_len(line) <= width:
         return [line]
-    first, *_ = chop_cells(line, max(width - 1, 10))
-    rest = chop_cells(line[len(first) :], max(width - 1 - len(MARGIN), 10))
-    return [first, *(MARGIN + piece for piece in rest)]
+    if line.startswith(MARGIN):
+        first, *_ = chop_cells(line, max(width, 10))
+        rest = chop_cells(line[len(first) :], max(width - len(MARGIN), 10))
+        return [first, *(MARGIN + piece for piece in rest)]
+    rows = [row.plain.strip() for row in Text(line).wrap(console, max(width - len(INDENT), 10))]
+    return [rows[0], *(INDENT + row for row in rows[1:] if row)]
 
 
 async def read_line() -> str | None:

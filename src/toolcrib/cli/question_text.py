@@ -8,6 +8,8 @@ from itertools import islice
 from textwrap import fill
 from typing import Any
 
+from rich.cells import cell_len
+
 from toolcrib.cli.wording import local_minute, value_on_one_line
 from toolcrib.forms import FormField, expected
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
@@ -168,7 +170,7 @@ def prompt_line(question: Question, width: int) -> str:
         always += f"  [f] always {_folders(question)}"
         narrow += " [f]older"
     whole = PROMPT.format(always=on_one_line(always))
-    return whole if width > len(whole) + 6 else NARROW_PROMPT.format(always=narrow)
+    return whole if width > cell_len(whole) + 6 else NARROW_PROMPT.format(always=narrow)
 
 
 def answer_help(question: Question, width: int) -> str:

@@ -8,8 +8,6 @@ from itertools import islice
 from textwrap import fill
 from typing import Any
 
-from rich.cells import cell_len
-
 from toolcrib.cli.wording import local_minute, value_on_one_line
 from toolcrib.forms import FormField, expected
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
@@ -159,6 +157,8 @@ def remembered(question: Question, answer: Answer) -> str:
 
 def prompt_line(question: Question, width: int) -> str:
     """The prompt: the possible answers, with "always" only where it would be remembered."""
+    from rich.cells import cell_len
+
     longer = {Lasting.PROJECT: "a project", Lasting.USER: "a user 7d"}
     named = ", ".join(words for lasting, words in longer.items() if lasting in question.lastings)
     always = "" if question.strict else f"  [a]lways this ({named or 'a 8h'})"

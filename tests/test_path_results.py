@@ -141,6 +141,42 @@ async def test_what_cannot_be_written_is_a_result_too(value: Any) -> None:
     assert "secret-token" not in result.text
 
 
+class Listing(BaseModel):
+    names: list[str]
+
+
+BYTES_IN_A_NAME = "caf\udce9.txt"  # as os.listdir gives a name that is not UTF-8
+WITH_HALF_PAIRS: list[tuple[Any, Any]] = [
+    ([BYTES_IN_A_NAME], None),
+    ({BYTES_IN_A_NAME: pathlib.PurePosixPath(BYTES_IN_A_NAME)}, None),
+    (Json({"names": [BYTES_IN_A_NAME]}), None),
+    ({"names": [BYTES_IN_A_NAME], "size": float("inf")}, dict),
+    (Listing(names=[BYTES_IN_A_NAME]), Listing),
+    ([Listing(names=[BYTES_IN_A_NAME])], list[Listing]),
+    (BYTES_IN_A_NAME, None),
+]
+
+
+@pytest.mark.parametrize(("value", "returns"), WITH_HALF_PAIRS, ids=lambda item: repr(item)[:30])
+async def test_a_name_that_is_not_utf8_costs_no_result(value: Any, returns: Any) -> None:
+    result = await (box_giving(value) if returns is None else box_giving(value, returns)).call("give", {})
+    assert not result.is_error and "caf?.txt" in result.text
+    json.dumps(result.to_dict(), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("hook", ["precheck", "would_fail"])
+async def test_a_refusal_can_be_sent_whatever_it_names(hook: str) -> None:
+    hooks: Any = {hook: lambda *given: f"there is no {BYTES_IN_A_NAME}"}
+
+    @tool(effect=Effect.WRITE, secrets=(), **hooks)
+    def save() -> str:
+        """Save."""
+        return "saved"
+
+    result = await Toolbox([save]).call("save", {})
+    assert result.text == 'Tool "save" was not run: there is no caf?.txt'
+
+
 # -- structured values
 
 

@@ -102,7 +102,9 @@ class ToolResult:
 
     @classmethod
     def of(cls, text: str, *, code: ErrorCode | None = None) -> ToolResult:
-        """A result of one text. With a code it is an error."""
+        """A result of one text. With a code it is an error. What UTF-8 cannot encode becomes `?`."""
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode()
         return cls((Text(text),), is_error=code is not None, code=code)
 
     @property

@@ -50,7 +50,22 @@ class Output:
             self.fitting = dict
         elif isinstance(hint, type) and hasattr(hint, "model_fields"):
             self.fitting = hint
-        self.to_json = self._adapter.serializer.to_json
+        self.to_json = self._json_of
+
+    def _json_of(self, value: Any, *, warnings: bool) -> bytes:
+        write = self._adapter.serializer
+        try:
+            text: bytes = write.to_json(value, warnings=warnings)
+        except ValueError as problem:
+            from pydantic_core import to_json
+
+            from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs
+
+            if not is_about_half_pairs(problem):
+                raise
+            data = write.to_python(without_half_pairs(value), mode="json", warnings=False)
+            return to_json(without_half_pairs(data), inf_nan_mode="null")
+        return text
 
     def misfit(self, value: Any, text: str) -> str | None:
         """Why a value with the JSON `text` does not fit the declared type; None if it fits."""

@@ -6,10 +6,11 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.errors import ErrorCode
+from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs
 from toolcrib.result import ToolResult
 
 __all__ = ["as_part", "result_of", "to_json_text"]
@@ -26,7 +27,15 @@ def result_of(given: ToolResult) -> ToolResult:
 
 def to_json_text(value: Any) -> str:
     """Any value as compact JSON: models, dataclasses, dates, bytes (base64), sets."""
-    return to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_plain).decode()
+    try:
+        return to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_plain).decode()
+    except PydanticSerializationError as problem:
+        if not is_about_half_pairs(problem):
+            raise
+        data = to_jsonable_python(
+            without_half_pairs(value), bytes_mode="base64", inf_nan_mode="strings", fallback=_plain
+        )
+        return to_json(without_half_pairs(data)).decode()
 
 
 def _plain(value: Any) -> Any:

@@ -117,6 +117,20 @@ def test_the_person_is_shown_why_the_reviewer_passed_the_question_on() -> None:
     assert "the reviewer did not allow it: nobody" in shown[0] and "\n" not in shown[0]
 
 
+def test_what_a_reviewer_does_to_its_request_changes_nothing_that_the_person_is_shown() -> None:
+    shown: list[Any] = []
+
+    def reviewer(request: ReviewRequest) -> bool:
+        request.question.arguments["name"] = "short"
+        return False
+
+    box = Toolbox(
+        [save], approver=lambda question: shown.append(question.arguments) or True, reviewer=reviewer
+    )
+    assert box.call_sync("save", {"name": "a long name"}).text == "saved a long name"
+    assert shown == [{"name": "a long name"}]
+
+
 RULES_TEXT = """
 [[rule]]
 deny = true

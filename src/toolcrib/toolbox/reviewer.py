@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -90,7 +91,9 @@ class Reviewing:
         if suspension is not None and suspension.given(question) is not None:
             return pending, None
         provenance = self._runs.provenance(question.key.run)
-        request = ReviewRequest(question, tuple(map(self._mask, provenance.user_texts)), provenance.taint)
+        # A reviewer may shorten what it is handed, in place: the person is shown the whole all the same.
+        own = replace(question, arguments=deepcopy(question.arguments))
+        request = ReviewRequest(own, tuple(map(self._mask, provenance.user_texts)), provenance.taint)
         started = time.perf_counter()
         review = await self._reviewed(request)
         if review is None:

@@ -17,6 +17,7 @@ from toolcrib.rules.comparable_paths import comparable_path
 from toolcrib.rules.policy import RulePolicy
 from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest, Verb
+from toolcrib.toolbox.provenance import lies_elsewhere
 
 __all__ = ["CallPermissions", "call_permissions", "covering", "permissions_of_both", "read_unasked"]
 
@@ -58,11 +59,13 @@ def read_unasked(policy: Policy, request: PolicyRequest) -> Permits:
     """What the tool of a call may read before anybody was asked about the call.
 
     It is decided as a call that only reads that one thing, with the same arguments: whoever asks need not know which
-    names may hold secrets.
+    names may hold secrets. Where rules look at what came from outside, nothing outside the workspace is read: a call
+    that does not run is not counted among those that brought it in.
     """
+    tracks_taint = getattr(policy, "tracks_taint", False)
 
     def permits(access: Access) -> bool:
-        if access.reach is not Reach.READ:
+        if access.reach is not Reach.READ or (tracks_taint and lies_elsewhere(access.target)):
             return False
         access = replace(access, secret=access.secret or may_hold_secrets(access.target))
         asked = replace(request, effect=Effect.READ, action=f"read {access.target}", reached=(access,))

@@ -16,7 +16,7 @@ from toolcrib.toolbox.runs import Provenance, Runs
 if TYPE_CHECKING:
     from toolcrib.messages import Message
 
-__all__ = ["from_outside", "of_messages", "record_call"]
+__all__ = ["from_outside", "lies_elsewhere", "of_messages", "record_call"]
 
 
 def of_messages(messages: Iterable[Message]) -> Provenance:
@@ -48,12 +48,13 @@ def from_outside(ready: Ready) -> bool:
     accesses = ready.accesses
     if accesses is None:
         return open_world
-    if any(access.reach is Reach.READ and _elsewhere(access.target) for access in accesses):
+    if any(access.reach is Reach.READ and lies_elsewhere(access.target) for access in accesses):
         return True
     return open_world and (ready.effect is not Effect.READ or any(map(_unknown_source, accesses)))
 
 
-def _elsewhere(path: str) -> bool:
+def lies_elsewhere(path: str) -> bool:
+    """Whether a path lies outside the workspace, so that strangers may have written what stands there."""
     return path.startswith(("/", "~", "../")) or path == ".."
 
 

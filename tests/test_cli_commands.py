@@ -56,6 +56,13 @@ def test_a_result_is_not_lost_for_a_character_that_cannot_be_printed(tmp_path: P
     assert json.loads(f'"{shown}"') == "caf\xe9 \u2192 \U0001f600"
 
 
+def test_a_name_that_the_locale_has_not_is_refused_in_words(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "toolcrib", "tools", "call", "read_file", '{"path": "caf\\u00e9.txt"}']
+    env = {"HOME": str(tmp_path), "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env=env)
+    assert "no file name can have here" in done.stderr and "internal error" not in done.stderr
+
+
 @pytest.mark.parametrize("arguments", [["tools", "call", "read_file", "-"], ["secrets", "set", "NAME"]])
 def test_bytes_on_stdin_that_are_no_text_are_refused_in_words(tmp_path: Path, arguments: list[str]) -> None:
     done = subprocess.run(

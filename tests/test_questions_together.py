@@ -14,6 +14,7 @@ from tests.cases import each
 from tests.test_cli_terminal import Pty
 from toolcrib import Answer, Effect, Question, Toolbox, ToolCall, Verdict, tool
 from toolcrib.call import CallKey
+from toolcrib.cli.console import ESCAPED
 from toolcrib.cli.group_prompt import Kind, _kind_of, ask_together
 from toolcrib.cli.prompt import ask_on
 from toolcrib.tools import Workspace, workspace_tools
@@ -342,6 +343,7 @@ BESIDE = {
     "the title of its tool": {"title": "x" * 60 + " " + FORGED},
     "tabs in an argument": {"arguments": {"text": "x" + "\t" * 9 + " " * 8 + FORGED}},
     "tabs in a preview": {"preview": "+" + "\t" * 10 + FORGED},
+    "letters that the terminal has not": {"arguments": {"text": "\N{SNOWMAN}" * 12 + "x" + FORGED}},
     "a wide folder": {"folders": ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 12 + FORGED,)},
 }
 
@@ -356,10 +358,13 @@ def test_nothing_in_a_question_begins_a_row_of_the_terminal(
 
     monkeypatch.setattr("toolcrib.cli.prompt.read_line", nothing)
     monkeypatch.setattr("toolcrib.cli.group_prompt.read_line", nothing)
-    shown = io.StringIO()
+    written = io.BytesIO()
+    shown = io.TextIOWrapper(written, "ascii" if "\N{SNOWMAN}" in str(named) else "utf-8", ESCAPED)
     console = Console(file=shown, width=80, highlight=False, markup=False, emoji=False)
     asyncio.run(ask_together(console, [question(n, **named) for n in range(count)]))
-    rows = [row for line in shown.getvalue().split("\n") for row in chop_cells(line.expandtabs(), 80)]
+    shown.flush()
+    lines = written.getvalue().decode().split("\n")
+    rows = [row for line in lines for row in chop_cells(line.expandtabs(), 80)]
     assert [row for row in rows if row.startswith(("? run shell", "run shell", "it only"))] == []
 
 

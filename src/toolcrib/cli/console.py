@@ -19,7 +19,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import TextIO
+from typing import IO, TextIO
 
 DONE, NOT_DONE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 READER_GONE = 141  # as a shell reports SIGPIPE
@@ -53,10 +53,15 @@ def lose_no_text() -> None:
     What a tool did is done by then, so its result must not be lost for a character. Within JSON the escape means the
     character. Bytes on stdin that its encoding has not are kept as half surrogate pairs, for who reads it to refuse.
     """
-    codecs.register_error(ESCAPED, _escaped)
     for stream, errors in ((sys.stdout, ESCAPED), (sys.stderr, ESCAPED), (sys.stdin, "surrogateescape")):
         if isinstance(stream, TextIOWrapper) and stream.errors in UNABLE:
             stream.reconfigure(errors=errors)
+
+
+def as_printed(text: str, stream: IO[str]) -> str:
+    """The text as a stream will show it, whose encoding may not have all its characters."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text if text.isascii() else text.encode(encoding, ESCAPED).decode(encoding)
 
 
 def _escaped(problem: UnicodeError) -> tuple[str, int]:
@@ -64,6 +69,9 @@ def _escaped(problem: UnicodeError) -> tuple[str, int]:
     units = problem.object[problem.start : problem.end].encode("utf-16-be", "surrogatepass")
     codes = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
     return "".join(f"\\u{code:04x}" for code in codes), problem.end
+
+
+codecs.register_error(ESCAPED, _escaped)
 
 
 def debugging() -> bool:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from toolcrib.cli.answers import is_unclear, read_answer, read_reply
+from toolcrib.cli.console import as_printed
 from toolcrib.cli.question_text import (
     FORM_HELP,
     MARGIN,
@@ -133,13 +134,14 @@ def print_lines(console: Console, lines: Iterable[StyledLine]) -> None:
 def _rows(console: Console, line: str) -> list[str]:
     """A line as rows of the terminal. Each row keeps the margin of the line, or is indented: none looks like a line
     of toolcrib. A terminal would move on at a tab, and wrap where nobody counted on it."""
-    line, width = line.expandtabs(), console.width - 1
+    margin, width = as_printed(MARGIN, console.file), console.width - 1
+    line = as_printed(line.expandtabs(), console.file)
     if cell_len(line) <= width:
         return [line]
-    if line.startswith(MARGIN):
+    if line.startswith(margin):
         first, *_ = chop_cells(line, max(width, 10))
-        rest = chop_cells(line[len(first) :], max(width - len(MARGIN), 10))
-        return [first, *(MARGIN + piece for piece in rest)]
+        rest = chop_cells(line[len(first) :], max(width - len(margin), 10))
+        return [first, *(margin + piece for piece in rest)]
     rows = [row.plain.strip() for row in Text(line).wrap(console, max(width - len(INDENT), 10))]
     return [rows[0], *(INDENT + row for row in rows[1:] if row)]
 

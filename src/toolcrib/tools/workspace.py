@@ -115,6 +115,14 @@ class Workspace:
     def place(self, path: str) -> WorkspacePath:
         """The workspace path of a path as a model writes it. Pure: `..` is removed in the text only."""
         refusals.check_text(path)
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            encoding = sys.getfilesystemencoding()
+            raise ToolError(
+                f"{path} has characters that no file name can have here: this program was started with a locale whose "
+                f"encoding is {encoding}. Use others, or have it started with PYTHONUTF8=1."
+            ) from None
         if sys.platform == "win32":
             path = path.replace("\\", "/")
             if problem := windows_name_problem(path):

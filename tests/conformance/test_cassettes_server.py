@@ -54,6 +54,9 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    disable_nagle_algorithm = (
+        True  # a small piece would wait until the client acknowledges the one before, 40 ms
+    )
     protocol_version = "HTTP/1.1"
     server: Server
 

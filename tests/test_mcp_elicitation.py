@@ -101,6 +101,15 @@ NO_CREDENTIALS = [
 
 
 @pytest.mark.promise("policy.md", "are hidden in what is sent, on cards and in lists of approvals")
+def test_an_option_is_shown_with_what_is_invisible_in_it() -> None:
+    options = ("keep", "delete \u202eekil uoy sa")
+    choice = elicitation(question({}, kind="input", options=options))["requestedSchema"]["properties"][
+        "choice"
+    ]
+    assert choice["enum"] == list(options)
+    assert choice["enumNames"] == ["keep", "delete \\u202eekil uoy sa"]
+
+
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_no_credential_is_sent(name: str) -> None:
     arguments = {name: "hunter2", "deep": [{name: "hunter2"}]}

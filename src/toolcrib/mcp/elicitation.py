@@ -132,6 +132,7 @@ def _input_request(question: Question) -> dict[str, Any]:
         "maxLength": MAX_MESSAGE,
     }
     properties: dict[str, Any] = {}
+    options = question.options
     if question.several:
         for number, option in enumerate(question.options, 1):
             properties[f"option_{number}"] = {
@@ -140,7 +141,10 @@ def _input_request(question: Question) -> dict[str, Any]:
                 "default": False,
             }
     elif question.options:
-        properties["choice"] = {"type": "string", "title": "Your choice", "enum": list(question.options)}
+        choice = {"type": "string", "title": "Your choice", "enum": list(options)}
+        if (shown := [on_one_line(option) for option in options]) != list(options):
+            choice["enumNames"] = shown
+        properties["choice"] = choice
     properties["words"] = words
     required = [] if question.options else ["words"]
     schema = {"type": "object", "properties": properties, "required": required}

@@ -631,6 +631,23 @@ def test_a_tree_that_is_too_large_is_covered_in_part_and_says_so(tmp_path: Path)
     assert "many" in undone.kept
 
 
+def test_the_end_of_a_turn_hands_no_change_of_another_run_to_a_person(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    before = state(root)
+    one, other = checkpoints(root), checkpoints(root)  # as two processes
+    first = one.begin_turn("one", Conversation("one", 1))
+    other.begin_turn("other", Conversation("other", 1))
+    (root / "run.sh").write_text("of the other")
+    assert other.end_turn() is None
+    (root / "a.txt").write_text("of the one")
+    assert one.end_turn() is not None
+    (root / "mine").write_text("of a person")
+    undone = checkpoints(root).undo(first.id if first else None)
+    assert list(undone.kept) == ["mine"]
+    (root / "mine").unlink()
+    assert state(root) == before
+
+
 def test_two_processes_share_the_checkpoints(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     one, other = checkpoints(root), checkpoints(root)

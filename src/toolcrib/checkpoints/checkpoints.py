@@ -116,15 +116,9 @@ class Checkpoints:
         says that processes of the run go on: what changed is then read again next time, whatever its status says,
         because a process that mapped a file into its memory can change it without a trace in the status.
         """
-        try:
-            with self._changing():
-                self._history.make_room(conversation.run if conversation else self._history.last_run())
-                taken = self._take(label, conversation, then, at_work=at_work)
-        except CheckpointError as problem:
-            self._problem = str(problem)
-            raise
-        self._problem = ""
-        return taken
+        with self._noting_problems(), self._changing():
+            self._history.make_room(conversation.run if conversation else self._history.last_run())
+            return self._take(label, conversation, then, at_work=at_work)
 
     def begin_turn(
         self, label: str, conversation: Conversation, *, nested: bool = False
@@ -137,17 +131,20 @@ class Checkpoints:
             return None if nested and self._turns > 1 else self.take(label, conversation=conversation)
 
     def end_turn(self) -> Checkpoint | None:
-        """Take a checkpoint after a turn: from now on a person's changes are told apart. None if another turn runs."""
+        """Take a checkpoint after a turn: from now on a person's changes are told apart. None if another turn runs,
+        of this process or another: what changes then is a run's."""
         with self._lock:
             self._turns -= 1
             if self._turns:
                 return None
-            try:
-                return self.take("after the turn", then="person")
-            finally:
-                if self._at_work is not None:
-                    os.close(self._at_work)
-                    self._at_work = None
+            if self._at_work is not None:
+                os.close(self._at_work)
+                self._at_work = None
+            with self._noting_problems(), self._changing():
+                if self._history.is_at_work():
+                    return None
+                self._history.make_room(self._history.last_run())
+                return self._take("after the turn", None, "person")
 
     def list(self) -> list[Checkpoint]:
         """All checkpoints, oldest first. The oldest are removed when the limits are reached."""
@@ -215,6 +212,16 @@ class Checkpoints:
             raise CheckpointError(f"{change.path} cannot be read: {problem}") from problem
 
     # -- its parts
+
+    @contextmanager
+    def _noting_problems(self) -> Generator[None]:
+        """Keeps in mind why a checkpoint could not be taken: nothing is covered then."""
+        try:
+            yield
+        except CheckpointError as problem:
+            self._problem = str(problem)
+            raise
+        self._problem = ""
 
     @contextmanager
     def _reading(self) -> Generator[None]:

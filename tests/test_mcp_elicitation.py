@@ -101,15 +101,6 @@ NO_CREDENTIALS = [
 
 
 @pytest.mark.promise("policy.md", "are hidden in what is sent, on cards and in lists of approvals")
-def test_an_option_is_shown_with_what_is_invisible_in_it() -> None:
-    options = ("keep", "delete \u202eekil uoy sa")
-    choice = elicitation(question({}, kind="input", options=options))["requestedSchema"]["properties"][
-        "choice"
-    ]
-    assert choice["enum"] == list(options)
-    assert choice["enumNames"] == ["keep", "delete \\u202eekil uoy sa"]
-
-
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_no_credential_is_sent(name: str) -> None:
     arguments = {name: "hunter2", "deep": [{name: "hunter2"}]}
@@ -261,3 +252,12 @@ async def test_always_by_elicitation_is_remembered_as_it_says() -> None:
         await box.call(ToolCall("save", {"path": path}), key=CallKey("run", 1, number))
     assert asked == 2
     assert isinstance(await box.prepare(ToolCall("save", {"path": "c"}), key=CallKey("run", 1, 9)), Pending)
+
+
+def test_an_option_is_shown_with_what_is_invisible_in_it() -> None:
+    options = ("keep", "delete \u202eekil uoy sa")
+    choice = elicitation(question({}, kind="input", options=options))["requestedSchema"]["properties"][
+        "choice"
+    ]
+    assert choice["enum"] == list(options)
+    assert choice["enumNames"] == ["keep", "delete \\u202eekil uoy sa"]

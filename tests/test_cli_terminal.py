@@ -9,6 +9,7 @@ import select
 import signal
 import sys
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -328,6 +329,13 @@ def test_shown_text_is_safe_and_says_all_that_was_there(text: str) -> None:
     assert "\n" not in on_one_line(text)
     plain = "".join(char for char in text if not INVISIBLE.match(char))
     assert all(char in escape_invisible(text) for char in plain)
+
+
+def test_every_format_character_is_escaped_but_those_that_are_drawn() -> None:
+    drawn = {"ARABIC", "SYRIAC", "KAITHI"}  # signs around numbers and abbreviations
+    formats = (char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) == "Cf")
+    shown = {unicodedata.name(char).split()[0] for char in formats if escape_invisible(char) == char}
+    assert shown <= drawn
 
 
 def test_nothing_that_has_to_be_set_is_cut_off(tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
         "fingerprint": fingerprint_of(prepared),
     }
     if isinstance(prepared, Pending):
-        data |= {"reason": prepared.question.reason, "digest": prepared.question.digest}
+        question = prepared.question
+        data |= {"reason": question.reason, "digest": question.digest, "strict": question.strict}
     return data
 
 

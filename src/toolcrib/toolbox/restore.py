@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import CallKey
-from toolcrib.prepared import OneExecution, Pending, Prepared, Ready, Refused
+from toolcrib.prepared import OneExecution, Pending, Prepared, Refused
 from toolcrib.saved_calls import fingerprint_of, prepared_from_json, prepared_to_json
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.decide import Decider
@@ -53,10 +53,18 @@ async def restored_call(
         return prepared
     if prepared_to_json(prepared)["fingerprint"] != saved:
         return Refused(call, key, model_messages.tool_changed(call.name))
-    if data["kind"] == Pending.kind and isinstance(prepared, Ready) and not prepared.approved:
-        # Why it was asked about (what the run took in, say) may not be known here: it stays a question.
+    strict = data.get("strict") is True
+    if isinstance(prepared, Pending):
+        settled = prepared.question.strict or not strict
+    else:
+        settled = prepared.approved and not strict
+    if data["kind"] == Pending.kind and not settled:
+        # Why it was asked about (what the run took in, say) may not be known here: it stays a question, and one that
+        # no earlier approval answers, if it was such.
         reason = str(data.get("reason") or "it was asked about before")
-        prepared = decider.asked(prepared, Decision(Verb.ASK, reason), reason)
+        ready = prepared.ready if isinstance(prepared, Pending) else prepared
+        asking = Decision(Verb.ASK, reason, strict=strict)
+        prepared = decider.asked(ready._replace(approved=False), asking, reason)
     if changed is not None:
         ready = prepared.ready if isinstance(prepared, Pending) else prepared
         ready = ready._replace(call=call, edits=(), changed=True)

@@ -159,8 +159,8 @@ def conformance(python: str, rest: list[str]) -> None:
 
 
 def ci(python: str, rest: list[str]) -> None:
-    """What is likely to fail and quick to say so comes first, and ends the run. Then all tests, of both steps: many of
-    them wait, so what only computes runs beside them.
+    """What is likely to fail and quick to say so comes first, and ends the run. Then all tests run, of both
+    steps, with MCP's conformance suite beside them.
     """
     style(python)
     with ThreadPoolExecutor() as pool:
@@ -168,12 +168,10 @@ def ci(python: str, rest: list[str]) -> None:
         figures = pool.submit(install_figures, python)
         # The tests are compiled here, which each worker that runs them would do again.
         compiling = [python, "-m", "pytest", "--collect-only", "-qqq", "--no-summary"]
-        run_together([pyright(python)], [mypy(python), compiling])
+        run_together([pyright(python), mypy_for_windows(python)], [mypy(python), compiling])
         figures.result()
         installing.exception()  # the tests that need them say what is missing
-        beside = pool.submit(
-            run_in_turn, [mypy_for_windows(python), [python, "-m", "tests.mcp_servers.conformance"]]
-        )
+        beside = pool.submit(run_whole, [python, "-m", "tests.mcp_servers.conformance"])
         pytest(python, "slow or not slow", rest)
     beside.result()
 

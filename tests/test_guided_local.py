@@ -26,8 +26,9 @@ def sampled(guide: LocalGuide, vocabulary: Vocabulary, chance: random.Random, be
         written.append(token)
     for _ in range(5_000):
         allowed = session.allowed_tokens()
-        quotes = [token for token in allowed if vocabulary.tokens[token].startswith(b'"')]
-        token = chance.choice(quotes if quotes and chance.random() < 0.2 else allowed)
+        cut = chance.random() < 0.2
+        quotes = [t for t in allowed if vocabulary.tokens[t].startswith(b'"')] if cut else []
+        token = chance.choice(quotes or allowed)
         assert session.accept(token)
         if token in vocabulary.ends:
             assert session.finished

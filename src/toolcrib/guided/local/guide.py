@@ -15,6 +15,7 @@ from toolcrib.schema.canonical import Loss
 __all__ = ["GuideSession", "LocalGuide"]
 
 Backend = Literal["llguidance", "xgrammar"]
+SET_BITS = [tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256)]
 
 
 class LocalGuide:
@@ -108,14 +109,10 @@ class GuideSession:
 
     def allowed_tokens(self) -> list[int]:
         """The tokens that may come next, for vocabularies that are small."""
-        mask = self.mask()
-        return [
-            number
-            for at, byte in enumerate(mask)
-            if byte
-            for number in range(at * 8, min(at * 8 + 8, self._size))
-            if byte >> (number & 7) & 1
-        ]
+        found = [at * 8 + bit for at, byte in enumerate(self.mask()) if byte for bit in SET_BITS[byte]]
+        while found and found[-1] >= self._size:  # a mask is longer than the vocabulary
+            found.pop()
+        return found
 
     def accept(self, token: int) -> bool:
         """Goes on with a token. False where it may not come: nothing has changed then."""

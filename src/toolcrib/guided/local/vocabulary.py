@@ -26,6 +26,7 @@ class Vocabulary:
     special: tuple[int, ...] = ()
     encode: Callable[[bytes], list[int]] | None = None
     _longest: dict[bytes, int] = field(init=False, repr=False, default_factory=lambda: dict[bytes, int]())
+    _most: int = field(init=False, repr=False, default=1)
 
     def __post_init__(self) -> None:
         for end in self.ends:
@@ -37,6 +38,7 @@ class Vocabulary:
             for number, token in reversed([*enumerate(self.tokens)])
             if token and number not in skipped
         )
+        object.__setattr__(self, "_most", max(map(len, self._longest), default=1))
 
     @property
     def size(self) -> int:
@@ -51,9 +53,8 @@ class Vocabulary:
         if self.encode is not None:
             return self.encode(text)
         found, at = list[int](), 0
-        most = max(map(len, self._longest), default=1)
         while at < len(text):
-            for length in range(min(most, len(text) - at), 0, -1):
+            for length in range(min(self._most, len(text) - at), 0, -1):
                 token = self._longest.get(text[at : at + length])
                 if token is not None:
                     found.append(token)

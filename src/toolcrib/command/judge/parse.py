@@ -409,7 +409,7 @@ class _Reader:
         """`[[ … ]]` as the command `test …`, or as several that `&&` or `||` joins."""
         name, *tokens = self._tokens_of_test(test[1])
         raw = f"test {test[1]}".encode()
-        joins: list[Join] = []
+        joins: list[Join] = [";"]
         conditions: list[list[tuple[str, Word]]] = [[]]
         for token in tokens:
             written = raw[token.start : token.end].decode()
@@ -422,10 +422,10 @@ class _Reader:
                 conditions[-1].append((written, token.word))
             else:
                 raise NotProved("an odd test")
-        if len(set(joins)) > 1 or name.word is None or name.word.literal != "test":
+        if len({*joins[1:]}) > 1 or name.word is None or name.word.literal != "test":
             raise NotProved("a [ ] or [[ ]] test of several conditions")
         made = [condition([text for text, _ in words], [word for _, word in words]) for words in conditions]
-        steps = [Step(join, Pipeline((one,))) for join, one in zip([";", *joins], made, strict=True)]
+        steps = [Step(join, Pipeline((one,))) for join, one in zip(joins, made, strict=True)]
         # In a group, redirections hold for all of it, and for what runs inside.
         alone = len(made) == 1 and not any(word.substitutions for word in made[0].words)
         group = made[0] if alone else Compound("group", (Plan(tuple(steps)),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -71,6 +72,11 @@ def box_of(ws: Workspace, sandbox: Sandbox) -> Callable[..., Toolbox]:
 
 def sh(box: Toolbox, command: str) -> str:
     return box.call_sync("shell", {"command": command}).text
+
+
+def printing(said: str) -> str:
+    """A command that prints a text and fails; echo would be answered without starting a program."""
+    return f"python3 -c {shlex.quote(f'import sys; sys.exit(print({said!r}) or 6)')}"
 
 
 @pytest.mark.promise("sandbox.md", "with exactly one permission more")
@@ -488,7 +494,7 @@ def test_what_was_to_be_reached_is_named_as_narrowly_as_it_was_said(
 ) -> None:
     person = Person([NO])
     box = Toolbox([Shell(ws, sandbox=backend("bubblewrap")(ws.root.path))], autonomy="full", approver=person)
-    sh(box, f'echo "{said}"; exit 6')
+    sh(box, printing(said))
     assert person.asked[0].action == f"let commands {asked}"
 
 
@@ -518,7 +524,7 @@ def test_where_a_sandbox_knows_no_list_the_whole_network_is_asked_for(ws: Worksp
     made = backend("landlock")(ws.root.path)
     person = Person([NO])
     box = Toolbox([Shell(ws, sandbox=made)], autonomy="full", approver=person)
-    sh(box, "echo 'curl: (6) Could not resolve host: a.example'; exit 6")
+    sh(box, printing("curl: (6) Could not resolve host: a.example"))
     (question,) = person.asked
     assert question.action == "let commands use the whole network"
     assert "services of this machine too" in question.preview

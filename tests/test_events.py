@@ -520,6 +520,7 @@ async def test_the_title_of_a_tool_reaches_statuses_questions_and_what_is_saved(
     box = Toolbox([titled, plain], approver=yes, on_event=board.apply)
     for name in ("weigh", "plain"):
         assert not (await box.call(name, {"item": "saw"})).is_error
+    await box.sink.delivered()  # a function that listens is called on a thread of its own
     assert [status.title for status in board.statuses.values()] == ["Weigh an item", ""]
     assert [question.title for question in asked] == ["Weigh an item", ""]
     assert [question.heading for question in asked] == ['run weigh "Weigh an item"', "run plain"]

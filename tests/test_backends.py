@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox_runs import backend as backend_class
+from toolcrib import Toolbox
 from toolcrib.access import Access, Reach
+from toolcrib.assembly import default_tools
+from toolcrib.command.sandbox import Level
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import (
@@ -101,6 +104,26 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Backend, Rout
     made = backend.apply([Write(at(path), text.encode()) for path, text in content.items()])
     assert made == (True,) * len(content)
     return backend, at
+
+
+def test_all_tools_at_once_are_those_that_work_where_the_files_are(files: tuple[Backend, Routed]) -> None:
+    backend, at = files
+    box = Toolbox(builtin=default_tools(backend), autonomy="full")
+    seen = box.call_sync("read_file", {"path": at("a.py")})
+    assert "import os" in seen.text
+    box.call_sync("write_file", {"path": at("b.py"), "content": "b = 1\n"})
+    assert backend.read(at("b.py"), 100) == b"b = 1\n"
+
+    place = backend.command_backend()
+    names = {tool.facts.name for tool in default_tools(backend)}
+    assert ("shell" in names) is ("process_list" in names) is (place is not None)
+    assert ("python" in names) is isinstance(place, Workspace)
+    if place is not None:
+        there = "a.py" in box.call_sync("shell", {"command": "find . -name a.py"}).text
+        assert there is (not at.prefix)  # commands of a composite run in its default backend
+    if not isinstance(place, Workspace):
+        with pytest.raises(ValueError, match="a folder of this machine"):
+            default_tools(backend, level=Level())
 
 
 def everything(backend: Backend, at: Routed) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolcrib.toolbox import Toolbox
     from toolcrib.toolbox.options import Deps, ToolboxOptions
     from toolcrib.toolbox.policy import Policy
-    from toolcrib.tools import Workspace
+    from toolcrib.tools.backends import Backend
     from toolcrib.tools.memory.opening import Stores
 
 __all__ = ["Assembly", "all_tools", "assemble", "default_tools"]
@@ -30,27 +30,28 @@ PATCHES = {"always": True, "never": False, "by_model": None}
 
 
 def default_tools(
-    workspace: Workspace | str | os.PathLike[str],
+    files: Backend | str | os.PathLike[str],
     policy: Policy | str | None = None,
     *,
     sandbox: Sandbox | None = None,
     level: Level | None = None,
 ) -> list[ToolLike]:
-    """The built-in tools that need nothing but a workspace: a folder that exists, or a Workspace, which confines them.
+    """The built-in tools that need nothing but files: a folder that exists, or a backend, which confines them.
 
-    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here. With a `policy`, which may
-    be an autonomy's name, tools that it can never allow are left out, and the others hold to it also when they are
-    called without a toolbox.
+    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here. Over a `CommandBackend`
+    they run where its files are, and neither is given; where no command runs, there are the tools for files alone.
+    With a `policy`, which may be an autonomy's name, tools that it can never allow are left out, and the others hold
+    to it also when they are called without a toolbox.
 
     >>> from toolcrib import Toolbox
     >>> box = Toolbox(builtin=default_tools("."))
     """
-    return all_tools(None, workspace, policy, sandbox=sandbox, level=level)
+    return all_tools(None, files, policy, sandbox=sandbox, level=level)
 
 
 def all_tools(
     settings: ToolSettings | Mapping[str, Any] | None,
-    workspace: Workspace | str | os.PathLike[str],
+    files: Backend | str | os.PathLike[str],
     policy: Policy | str | None = None,
     *,
     sandbox: Sandbox | None = None,
@@ -73,7 +74,7 @@ def all_tools(
     from toolcrib.tools.builtin import workspace_tools
 
     chosen = settings if isinstance(settings, ToolSettings) else ToolSettings.model_validate(settings or {})
-    made = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+    made = Workspace(files) if isinstance(files, str | os.PathLike) else files
 
     def on(group: str) -> bool:
         return any(chosen.switch(row.name) for row in CATALOGUE if row.group == group)

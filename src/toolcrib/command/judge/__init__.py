@@ -16,7 +16,8 @@ There are two readings of a text, because two questions are asked of it:
 | --- | --- |
 | refuse text that a person could not review | `screen.py` |
 | text -> syntax tree (tree-sitter-bash) | `syntax.py` |
-| tree -> words and tokens -> plan | `parse.py`, `words.py`, `conditions.py`, `grammar.py`, `toolcrib.command.plan` |
+| tree -> words and tokens | `parse.py`, `words.py`, `conditions.py`, `tokens.py` |
+| tokens -> plan | `grammar.py`; the plan itself is `toolcrib.command.plan` |
 | `bash -c '…'` and `env X=1 …` replaced by what they run | `unwrap.py` |
 | one command -> its row, its operands, what it does to them | `recognise.py` |
 | all commands of a plan, each in its folder | `judged_commands.py`, `paths.py`, `variables.py` |

@@ -6,8 +6,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from toolcrib.command.judge.tokens import Token
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.plan import Command, LoopName, Substitution, Word, WordPart
+from toolcrib.command.plan import (
+    Command,
+    Compound,
+    Join,
+    LoopName,
+    Pipeline,
+    Plan,
+    Step,
+    Substitution,
+    Word,
+    WordPart,
+)
 from toolcrib.command.programs.listing import is_number
 
 UNARY = re.compile(r"-[bcdefghknprstuwxzGLNOS]")
@@ -17,11 +29,39 @@ INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 SIGNS = {"(", ")", "[[", "]]"}
 
 
-def condition(written: Sequence[str], words: Sequence[Word]) -> Command:
-    """One condition, perhaps turned round. `written`: its words as they are spelled, for a quoted operator is a text.
+def extended_test(raw: bytes, tokens: Sequence[Token]) -> Command | Compound:
+    """What stands in `[[ … ]]` as a command `test`, or as several that `&&` or `||` joins.
 
-    Raises NotProved for one that has patterns, computes, or is none.
+    `tokens` are those of `raw`, the words `test …`. Raises NotProved where it has patterns, computes, or is no test.
     """
+    if tokens[0].word is None or tokens[0].word.literal != "test":
+        raise NotProved("an odd test")
+    joins: list[Join] = [";"]
+    parts: list[list[tuple[str, Word]]] = [[]]
+    for token in tokens[1:]:
+        written = raw[token.start : token.end].decode()
+        if token.text in ("&&", "||"):
+            joins.append("&&" if token.text == "&&" else "||")
+            parts.append([])
+        elif written == "!" and not parts[-1]:
+            parts[-1].append((written, Word((written,))))
+        elif token.kind == "word" and token.word is not None and not token.more:
+            parts[-1].append((written, token.word))
+        else:
+            raise NotProved("an odd test")
+    if len({*joins[1:]}) > 1:
+        raise NotProved("a [[ ]] test that mixes && and ||")
+    made = [_condition([text for text, _ in part], [word for _, word in part]) for part in parts]
+    if len(made) == 1 and not any(word.substitutions for word in made[0].words):
+        return made[0]
+    steps = [Step(join, Pipeline((one,))) for join, one in zip(joins, made, strict=True)]
+    return Compound(
+        "group", (Plan(tuple(steps)),)
+    )  # redirections hold for all of it, and for what runs inside
+
+
+def _condition(written: Sequence[str], words: Sequence[Word]) -> Command:
+    """One condition. `written`: its words as they are spelled, for a quoted operator is a text."""
     words = [_unsplit(word) for word in words]
     negated = written[:1] == ["!"]
     operator, operands = _parts(written[negated:], words[negated:])

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from toolcrib.command.judge.tokens import Token
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import (
     ANY_LINE,
@@ -38,19 +39,6 @@ RESERVED = {
 }  # fmt: skip
 ENDS_ASSIGNMENT = {("op", "&&"), ("op", "||"), ("op", ";")}
 DEVICES = {"/dev/stdout": "1", "/dev/stderr": "2"}
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token of a command line, with its offsets in bytes."""
-
-    kind: Literal["word", "op", "redirect", "fd", "assign", "newline", "group", "set"]
-    start: int
-    end: int
-    text: str = ""  # the operator, the digits, or the variable's name; "$" for a word that is a variable
-    word: Word | None = None
-    more: tuple[Word, ...] = ()  # the other words of a brace expansion
-    group: Stage | None = None
 
 
 def read_plan(tokens: Sequence[Token]) -> Plan:

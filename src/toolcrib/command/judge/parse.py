@@ -12,13 +12,13 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from toolcrib.command.judge.braces import expanded
-from toolcrib.command.judge.conditions import condition
-from toolcrib.command.judge.grammar import MAX_COMMANDS, Token, read_plan
+from toolcrib.command.judge.conditions import extended_test
+from toolcrib.command.judge.grammar import MAX_COMMANDS, read_plan
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.judge.tokens import Token, Tokens, here_document, line_end
 from toolcrib.command.judge.variables import may_be_assigned
 from toolcrib.command.judge.words import BARE, NONE, UNEXPANDED, Variables, bare_word, decode
 from toolcrib.command.not_proved import NotProved
@@ -27,7 +27,6 @@ from toolcrib.command.plan import (
     Compound,
     CompoundKind,
     Glob,
-    Join,
     Pipeline,
     Plan,
     Step,
@@ -101,7 +100,7 @@ def parse(text: str, *, run_by_us: bool = True) -> Plan:
 class _Reader:
     """Collects the tokens of one command line. `raw` is its text as bytes; nodes of the tree are offsets in it."""
 
-    __slots__ = ("brackets", "heredocs", "inside", "loops", "raw", "run_by_us", "tokens", "variables")
+    __slots__ = ("inside", "loops", "raw", "run_by_us", "tokens", "variables")
 
     def __init__(
         self,
@@ -119,15 +118,13 @@ class _Reader:
         self.inside = inside  # of how many loops and substitutions
         self.loops = loops  # the variables of those that it is inside of
         self.variables = dict(variables)  # known so far, in the order of the text
-        self.tokens: list[Token] = []
-        self.heredocs: list[tuple[int, int]] = []  # where bodies and their ends stand, and comments
-        self.brackets: list[tuple[int, int]] = []  # where tests end
+        self.tokens = Tokens(raw)
 
     def plan(self, root: Node) -> Plan:
         if root.has_error:
             raise NotProved("it cannot be parsed")
         self._walk(root, 0)
-        return read_plan(self._with_newlines(0, len(self.raw)))
+        return read_plan(self.tokens.in_order(0, len(self.raw)))
 
     def _inner(self, node: Node) -> Plan:
         """The plan of what stands inside `$( … )`, `<( … )` or backticks, by the same rules."""
@@ -141,9 +138,9 @@ class _Reader:
         opening, closing = node.children[0], node.children[-1]
         for child in node.children[1:-1]:
             reader._node(child, 1)
-        if reader.heredocs:
+        if reader.tokens.skipped:
             raise NotProved("a here-document in a substitution")
-        return read_plan(reader._with_newlines(opening.end, closing.start))
+        return read_plan(reader.tokens.in_order(opening.end, closing.start))
 
     def _nested(self, variables: Variables = NONE) -> _Reader:
         """A reader of what stands inside of a statement or a substitution."""
@@ -177,14 +174,16 @@ class _Reader:
         elif kind in CONTAINERS:
             self._walk(node, depth + 1)
         elif kind == "file_descriptor":
-            self._add("fd", node, node.text)
+            self.tokens.add("fd", node, node.text)
         elif kind == "variable_assignment" and self.run_by_us:
             self._set(node)
         elif kind in WORDS or kind in ("simple_expansion", "expansion"):
             words = self._words(node)
             sign = "$" if node.text.startswith("$") else ""
             if words:
-                self.tokens.append(Token("word", node.start, node.end, sign, words[0], tuple(words[1:])))
+                self.tokens.found.append(
+                    Token("word", node.start, node.end, sign, words[0], tuple(words[1:]))
+                )
             else:
                 raise NotProved("a brace expansion to nothing")
         elif kind == "for_statement":
@@ -215,11 +214,11 @@ class _Reader:
         if spelled == "\n":
             return  # newlines are found again between tokens
         if spelled in OPERATORS:
-            self._add("op", node, spelled)
+            self.tokens.add("op", node, spelled)
         elif spelled in REDIRECTIONS:
-            self._add("redirect", node, spelled)
+            self.tokens.add("redirect", node, spelled)
         elif spelled == "==" and node.parent is not None and node.parent.kind == "command":
-            self._add("word", node, word=Word((spelled,)))
+            self.tokens.add("word", node, word=Word((spelled,)))
         else:
             raise NotProved(f"the operator {spelled[:20]}")
 
@@ -227,7 +226,7 @@ class _Reader:
         before = self.raw[: node.start]
         if before and before[-1:] not in b" \t\n;&|(":
             raise NotProved("a # inside a word")
-        self.heredocs.append((node.start, node.end))  # skipped like a body
+        self.tokens.skipped.append((node.start, node.end))  # skipped like a body
 
     def _command(self, node: Node, depth: int) -> None:
         """Words, redirections, and before them the variables of this command alone."""
@@ -238,7 +237,7 @@ class _Reader:
                 name, word = self._assigned(child)
                 if word.literal is None:
                     raise NotProved("an assignment whose value is not plain")
-                self._add("assign", child, name, word)
+                self.tokens.add("assign", child, name, word)
             else:
                 self._node(child, depth + 1)
 
@@ -254,7 +253,7 @@ class _Reader:
         else:
             raise NotProved("an assignment whose value is not plain")
         group = Compound("set", (), (), name, word)
-        self.tokens.append(Token("set", node.start, node.end, word=word, group=group))
+        self.tokens.found.append(Token("set", node.start, node.end, word=word, group=group))
 
     def _assigned(self, node: Node) -> tuple[str, Word]:
         """The name and the value of an assignment."""
@@ -302,9 +301,9 @@ class _Reader:
             inner = self._nested({name.text: _in_loop(value, name.text)})
             for child in body.children[1:-1]:
                 inner._node(child, depth + 1)
-            if inner.heredocs:
+            if inner.tokens.skipped:
                 raise NotProved("a loop with a here-document or a comment in it")
-            round_ = read_plan(inner._with_newlines(start, end))
+            round_ = read_plan(inner.tokens.in_order(start, end))
             if value.literal is None:
                 over = Compound("for", (round_,), (), name.text, value)
                 round_ = Plan((Step(";", Pipeline((over,))),))
@@ -315,7 +314,7 @@ class _Reader:
         ):
             raise NotProved("a loop that is too long or changes its folder")
         group = Compound("group", (plan,))
-        self.tokens.append(Token("group", node.start, node.end, group=group))
+        self.tokens.found.append(Token("group", node.start, node.end, group=group))
 
     def _compound(self, node: Node, depth: int) -> None:
         """`if`, `while` and `until` with the plans of their parts, and `{ …; }`; no cd may be in them."""
@@ -341,7 +340,7 @@ class _Reader:
             raise NotProved(f"a {words[0]} that changes its folder")
         first = words[0]
         group = Compound(COMPOUND_KINDS.get(first, "group"), plans)
-        self.tokens.append(Token("group", node.start, node.end, group=group))
+        self.tokens.found.append(Token("group", node.start, node.end, group=group))
 
     def _read_loop(
         self, node: Node, reads: re.Match[str], begin: Node, body: Sequence[Node], depth: int
@@ -357,7 +356,7 @@ class _Reader:
         if any(command.words[0].literal == "cd" for command in commands(plan)):
             raise NotProved("a loop that is too long or changes its folder")
         group = Compound("read", (plan,), variable=name, reads=how)
-        self.tokens.append(Token("group", node.start, node.end, group=group))
+        self.tokens.found.append(Token("group", node.start, node.end, group=group))
 
     def _part(
         self, begin: Node, inside: Sequence[Node], end: Node, depth: int, variables: Variables = NONE
@@ -366,9 +365,9 @@ class _Reader:
         inner = self._nested(variables)
         for child in inside:
             inner._node(child, depth + 1)
-        if inner.heredocs:
+        if inner.tokens.skipped:
             raise NotProved("a statement with a here-document or a comment in it")
-        tokens = inner._with_newlines(begin.end, end.start)
+        tokens = inner.tokens.in_order(begin.end, end.start)
         separated = tokens and (
             tokens[-1].kind == "newline" or (tokens[-1].kind, tokens[-1].text) == ("op", ";")
         )
@@ -391,63 +390,42 @@ class _Reader:
         if not all(token.kind == "word" for token in (name, *words)):
             raise NotProved("an odd test")
         shift = node.start + len(node.text[: test.start(1)].encode()) - len("test ")
-        self.tokens.append(Token("word", node.start, node.start + 1, word=name.word))
+        self.tokens.found.append(Token("word", node.start, node.start + 1, word=name.word))
         for token in words:
-            self.tokens.append(replace(token, start=token.start + shift, end=token.end + shift))
-        self.brackets.append((node.end - 1, node.end))
+            self.tokens.found.append(replace(token, start=token.start + shift, end=token.end + shift))
+        self.tokens.brackets.append((node.end - 1, node.end))
 
     def _tokens_of_test(self, inside: str) -> list[Token]:
         text = f"test {inside}"
         inner = _Reader(text.encode(), self.variables, self.inside, run_by_us=self.run_by_us)
         inner._walk(tree_of(text), 0)
-        tokens = inner._with_newlines(0, len(inner.raw))
-        if inner.heredocs or inner.brackets:
+        tokens = inner.tokens.in_order(0, len(inner.raw))
+        if inner.tokens.skipped or inner.tokens.brackets:
             raise NotProved("an odd test")
         return tokens
 
     def _extended_test(self, node: Node, test: re.Match[str]) -> None:
         """`[[ … ]]` as the command `test …`, or as several that `&&` or `||` joins."""
-        name, *tokens = self._tokens_of_test(test[1])
-        raw = f"test {test[1]}".encode()
-        joins: list[Join] = [";"]
-        conditions: list[list[tuple[str, Word]]] = [[]]
-        for token in tokens:
-            written = raw[token.start : token.end].decode()
-            if token.text in ("&&", "||"):
-                joins.append("&&" if token.text == "&&" else "||")
-                conditions.append([])
-            elif written == "!" and not conditions[-1]:
-                conditions[-1].append((written, Word((written,))))
-            elif token.kind == "word" and token.word is not None and not token.more:
-                conditions[-1].append((written, token.word))
-            else:
-                raise NotProved("an odd test")
-        if len({*joins[1:]}) > 1 or name.word is None or name.word.literal != "test":
-            raise NotProved("a [ ] or [[ ]] test of several conditions")
-        made = [condition([text for text, _ in words], [word for _, word in words]) for words in conditions]
-        steps = [Step(join, Pipeline((one,))) for join, one in zip(joins, made, strict=True)]
-        # In a group, redirections hold for all of it, and for what runs inside.
-        alone = len(made) == 1 and not any(word.substitutions for word in made[0].words)
-        group = made[0] if alone else Compound("group", (Plan(tuple(steps)),))
-        self.tokens.append(Token("group", node.start, node.end, group=group))
+        group = extended_test(f"test {test[1]}".encode(), self._tokens_of_test(test[1]))
+        self.tokens.found.append(Token("group", node.start, node.end, group=group))
 
     def _heredoc(self, node: Node, depth: int) -> None:
         """Reads a here-document: `<<'END'`, or `<<END` if a shell would expand nothing in its body."""
-        at = len(self.tokens)
+        at = len(self.tokens.found)
         start: Node | None = None
         for child in node.children:
             if child.kind == "heredoc_start":
                 start = child
             elif child.kind not in ("heredoc_body", "heredoc_end"):
                 self._node(child, depth + 1)
-        if start is None or at == len(self.tokens) or self.tokens[at].text not in ("<<", "<<-"):
+        if start is None or at == len(self.tokens.found) or self.tokens.found[at].text not in ("<<", "<<-"):
             raise NotProved("an odd here-document")
         if not (named := DELIMITER.fullmatch(start.text)):
             raise NotProved("an odd here-document")
-        if self.heredocs or b"<<" in self.raw[start.end : self._line_end(start.end)]:
+        if self.tokens.skipped or b"<<" in self.raw[start.end : line_end(self.raw, start.end)]:
             raise NotProved("a here-document beside another or a comment")
-        tabs = self.tokens[at].text == "<<-"
-        body, end = self._body(start, (named[1] or named[2] or named[3]).encode(), tabs=tabs)
+        tabs = self.tokens.found[at].text == "<<-"
+        body, end = here_document(self.raw, start.end, (named[1] or named[2] or named[3]).encode(), tabs=tabs)
         for child in node.children:
             if child.kind == "heredoc_body" and (child.start < body or child.end > end):
                 raise NotProved("an odd here-document")
@@ -459,73 +437,10 @@ class _Reader:
             raise NotProved("a here-document that the shell would expand (quote its delimiter)")
         if tabs:
             text = re.sub(r"(?m)^\t+", "", text)
-        self.tokens.insert(at + 1, Token("word", start.start, start.end, word=Word((text,) if text else ())))
-        self.heredocs.append((body, end))
-
-    def _line_end(self, at: int) -> int:
-        end = self.raw.find(b"\n", at)
-        return len(self.raw) if end < 0 else end
-
-    def _body(self, start: Node, delimiter: bytes, *, tabs: bool) -> tuple[int, int]:
-        """Where the body of a here-document begins and ends: from the next line to the line that is the delimiter."""
-        line = self.raw[start.end : self._line_end(start.end)]
-        if b"'" in line or b'"' in line or b"\\" in line or b"#" in line:
-            raise NotProved("quotes on the line of a here-document")
-        body = at = self._line_end(start.end) + 1
-        while at <= len(self.raw):
-            end = self._line_end(at)
-            if (self.raw[at:end].lstrip(b"\t") if tabs else self.raw[at:end]) == delimiter:
-                return body, end
-            at = end + 1
-        raise NotProved("a here-document without its end")
-
-    def _add(
-        self,
-        kind: Literal["word", "op", "redirect", "fd", "assign"],
-        node: Node,
-        text: str = "",
-        word: Word | None = None,
-    ) -> None:
-        self.tokens.append(Token(kind, node.start, node.end, text, word))
-
-    def _with_newlines(self, start: int, end: int) -> list[Token]:
-        """All tokens in order, with newlines between them. Raises NotProved if any other text stands between them."""
-        skipped = [Token("newline", a, b, "skip") for a, b in (*self.heredocs, *self.brackets)]
-        ordered = sorted([*self.tokens, *skipped], key=lambda token: token.start)
-        found: list[Token] = []
-        at = start
-        last: Token | None = None
-        for token in [*ordered, Token("newline", end, end, "skip")]:
-            if token.start < at:
-                raise NotProved("tokens that overlap")
-            gap = self.raw[at : token.start].decode()
-            self._gap(gap, last, token)
-            if "\n" in gap.replace("\\\n", ""):
-                found.append(Token("newline", at, token.start))
-            if token.text != "skip" or token.kind != "newline":
-                found.append(token)
-            at, last = token.end, token
-        return found
-
-    def _gap(self, gap: str, before: Token | None, after: Token) -> None:
-        if gap.replace("\\\n", " ").strip(" \t\n"):
-            raise NotProved("text that the parser left out")
-        if "\\\n" in gap and gap[0] not in " \t\n" and before is not None:
-            raise NotProved("a line continuation inside a word or operator")
-        if gap or before is None:
-            return
-        kinds = {before.kind, after.kind}
-        if kinds <= {"word", "assign", "fd", "group", "set"}:
-            raise NotProved("words that touch")
-        if before.kind == "op" == after.kind and (
-            before.text == after.text or not {before.text, after.text} & set("();")
-        ):
-            raise NotProved("operators that touch")
-        if before.kind == "redirect" == after.kind:
-            raise NotProved("operators that touch")
-        digits = before.kind == "word" and self.raw[before.start : before.end].isdigit()
-        if digits and after.kind == "redirect" and self.raw[before.start - 1 : before.start] != b"&":
-            raise NotProved("a number that touches a redirection")
+        self.tokens.found.insert(
+            at + 1, Token("word", start.start, start.end, word=Word((text,) if text else ()))
+        )
+        self.tokens.skipped.append((body, end))
 
 
 def _set_in(node: Node) -> Iterator[str]:

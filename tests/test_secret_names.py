@@ -108,6 +108,8 @@ SEARCHES = [
     "rg --hidden TOKEN",
     "git grep --no-index TOKEN",
     "diff -r . deep",
+    "git diff --no-index . deep",
+    "git diff . deep",  # no repository: git compares the files themselves
 ]
 
 

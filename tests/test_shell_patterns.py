@@ -171,17 +171,24 @@ def wrong_of(argv: list[str], text: str) -> str | None:
     """How what a command became differs from what it was judged to be, or None."""
     if argv[0].endswith("xargs"):
         return f"started {argv}, which takes names that nobody looked at"
+    if argv[:4] == ["bash", "-p", "-c", 'type "$@"']:
+        argv = ["type", *argv[5:]]
     name, row, at = find_synopsis(argv)
-    row = row.reading or row
     if row.inert:
         return None
     literal = set(shlex.split(text))
     # One name, or one text of all names, may stand for a text, but not for an output or a program.
     one_word = " -n1" in text or " -I" in text or "$(ls)" in text or "while" in text
-    try:
-        found = read_arguments(name, row, [Word((word,) if word else ()) for word in argv[at:]])
-    except NotProved as stopped:
-        return f"became {argv}: {stopped.reason}"
+    words = [Word((word,) if word else ()) for word in argv[at:]]
+    row = row.reading or row
+    while True:
+        try:
+            found = read_arguments(name, row, words)
+            break
+        except NotProved as stopped:
+            if row.reading is None:
+                return f"became {argv}: {stopped.reason}"
+            row = row.reading
     for option, value in found.values:
         touches = any(word[:1] == "-" and word.endswith(value.literal or "") for word in argv)
         if value.literal not in literal and not touches and not one_word:

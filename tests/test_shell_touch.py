@@ -56,6 +56,11 @@ ROOTS = ["a.txt", "src", ".", "1e touch pwned", 'BEGIN{system("touch pwned")}', 
 AWK = """{ } ( ) [ ] / ; , > < | & ! ~ $1 x y i 1 2 = == + - * % ? : " print printf if while for(;;) else in do return " x " /a/ /[]/ /[^]]/ /[/]/ /\\// /(/
     "pwned" "touch|pwned" > "pwned" | BEGIN END next function|f(x) length gsub( ++ -- && || \n /l/""".split()
 
+MILLER = """--icsv --ojson -n -I --from a.txt --prepipe ./evil.sh --load e.mlr cat head -n 1 then sort -f x tee pwned split -g x put filter join
+    -f -s -q a.txt list src /outside/secret -j case nothing""".split()
+EXPRESSION = """$x = 1 ; . "pwned" "a\\" system("touch|pwned") exec("./evil.sh") ENV["TOLD"] print > tee > emit > | dump strlen($x) if ( ) { }
+    filter true $* @y func|f(x) return "\" system(\"touch|pwned\") \\" # "\\\\\" ;""".split()
+
 
 def told(word: str) -> str:
     return "'" + word.replace("|", " ").replace("'", "'\\''") + "'"
@@ -73,6 +78,10 @@ def options_of(name: str, source: random.Random) -> str:
 
 def one(source: random.Random, name: str) -> str:
     words = [name]
+    if name == "mlr":
+        expression = told(" ".join(source.choice(EXPRESSION) for _ in range(source.randint(1, 6))))
+        choices = [*MILLER, f"put {expression}", f"filter {expression} then cat"]
+        return " ".join([name, *(source.choice(choices) for _ in range(source.randint(1, 6)))])
     if name in ("awk", "mawk", "gawk") and source.random() < 0.8:
         words.append(told(" ".join(source.choice(AWK) for _ in range(source.randint(1, 14)))))
     words += [
@@ -85,11 +94,11 @@ def one(source: random.Random, name: str) -> str:
 def command(source: random.Random) -> str:
     kind = source.random()
     name = (
-        source.choice(["awk", "sed", "jq", "tar", "sort", "ps"])
+        source.choice(["awk", "sed", "jq", "tar", "sort", "ps", "mlr"])
         if source.random() < 0.4
         else source.choice(READERS)
     )
-    if name not in SYNOPSES:
+    if name not in SYNOPSES and not (name == "mlr" and shutil.which(name)):
         name = "sed"
     if kind < 0.6:
         return one(source, name)
@@ -134,7 +143,7 @@ class Ground:
         (self.work / "src").mkdir()
         for name, text in {
             "a.txt": "line one\nline two\n],\n", "b.txt": "x\n", "src/a.py": "1\n", "list": "/outside/secret\0-o\0pwned\0",
-            "evil.sh": "#!/bin/sh\ntouch /ground/work/pwned\ncat\n", "env": "-o\0pwned\0",
+            ".mlrrc": "load e.mlr\n", "e.mlr": 'system("touch pwned")\n', "evil.sh": "#!/bin/sh\ntouch /ground/work/pwned\ncat\n", "env": "-o\0pwned\0",
         }.items():  # fmt: skip
             (self.work / name).write_text(text)
         (self.work / "evil.sh").chmod(0o755)

@@ -24,16 +24,16 @@ def objection_to_expanded(
 
     `names` are those of them that were unknown when the command was judged; `root` is the workspace's absolute path.
     """
+    proved = _recognised(written)
+    if proved is not None and proved.usage.inert:
+        return None
     for name in names:
         if name.startswith("-"):
             return f"{argv[0]}: not run, for {name} would be an option to it"
-    proved = _recognised(written)
     if (
         proved is None
     ):  # nothing was promised of it: a person said yes, or xargs and find check their own names
         return objection_to_names(argv[0], names, root, contents=True)
-    if proved.usage.inert:
-        return None
     became = _recognised([Word((text,) if text else ()) for text in argv])
     if became is None or became.name != proved.name or became.usage != proved.usage:
         return f"{argv[0]}: not run, for a name that a pattern matched would change what it does"

@@ -191,6 +191,7 @@ class PlanJudge:
     def _placed(self, known: Recognised, folders: Folders) -> tuple[tuple[Operand, ...], list[str]]:
         operands: list[Operand] = []
         reasons: list[str] = []
+        stored = known.name in STORED_TOO and not self._compares_files(known, folders)
         for folder in sorted(folders):
             for one in known.operands:
                 place = paths.relative(paths.join(folder, one.path), self.workspace)
@@ -203,7 +204,7 @@ class PlanJudge:
                 operands += [] if one.guessed else [operand]
                 # git shows what it has stored; with a file hidden it would show that as deleted.
                 searches = one.reach == "subtree" and contents and one.access == "read" and not one.listed
-                if searches and known.name not in STORED_TOO:
+                if searches and not stored:
                     self.shows.append("." if one.follows else place)
                 if one.access == "read" and place in paths.FACTS:
                     continue
@@ -219,10 +220,30 @@ class PlanJudge:
                         reasons.append(wrong)
         return tuple(dict.fromkeys(operands)), reasons
 
+    def _compares_files(self, known: Recognised, folders: Folders) -> bool:
+        """Whether `git diff` compares files as diff does: outside of a repository, or given a path that is."""
+        if known.name != "git diff" or self.links is None:
+            return False
+        for folder in folders:
+            at = posixpath.join(self.links.folder, folder)
+            try:
+                found = git_folder(posixpath.join(at, known.folder))
+            except (NotUnderstood, OSError, ValueError):
+                continue  # git_reads_elsewhere says so
+            if found is None or not all(
+                _lies_in(posixpath.join(at, one.path), found[0]) for one in known.operands
+            ):
+                return True
+        return False
+
 
 def with_pipes_named(words: Iterable[Word]) -> list[Word]:
     """Words with `<( … )` as what it is to a program: the name of a pipe that it reads."""
     return [word if word.piped is None else Word((STDIN,)) for word in words]
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return paths.relative(posixpath.normpath(path), folder) != path
 
 
 def _in_repository(one: TouchedPath, at: str, links: Links) -> Iterator[Operand]:

@@ -18,6 +18,7 @@ from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Command, LoopName, Stage, Word
 from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
 from toolcrib.command.programs.listing import lists_names, prints_names
+from toolcrib.command.programs.miller import files_of
 from toolcrib.command.programs.options import Access, Arguments, Effect, Synopsis, open_end, read_arguments
 from toolcrib.command.programs.searching import (
     FIND_PATHS,
@@ -33,7 +34,9 @@ from toolcrib.command.programs.xargs import xargs_form
 
 NEGATED = re.compile(r"\[[!^][^]]*\]")
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
-OF_A_SHELL = {"cd", "exit", ":"}  # no programs
+OF_A_SHELL = {"cd", "exit", ":", "type", "command"}  # no programs
+SAYS = {"echo", "printf"}  # whatever they are given, they only print it
+PRINTS_FILES = Synopsis()
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 MORE_THAN_NAMES = {"-printf", "-ls", *FIND_RUNS}  # prints or runs something for each file
 CHOOSES_FILES = {"--include", "--glob", "--iglob", "-g"}  # with these, rg searches hidden files too
@@ -81,14 +84,16 @@ def recognise(words: list[Word], command: Command | None = None, before: Sequenc
     if (check := own_check(argv)) is not None:
         return _own_check(words, *check)
     argv[0] = program_name(argv[0] or "")
+    if argv[0] not in SHELLS and _tells(argv):
+        return Recognised(argv[0] or "", Synopsis(), [])
     if argv[0] == "find":
         return _find(words[1:])
     if argv[0] == "xargs":
         return _xargs(words, argv, command or Command(tuple(words)), before)
+    if argv[0] == "mlr":
+        return _miller(words[1:])
     if argv[0] == "command" and argv[1:2] == ["-v"] and len(argv) == 3 and NAME.fullmatch(argv[2] or ""):
         return Recognised("command -v", Synopsis(), [])
-    if argv[0] not in SHELLS and _tells(argv):
-        return Recognised(argv[0] or "", Synopsis(), [])
     if (wrapper := argv[0]) in WRAPPERS and not (wrapper in SYNOPSES and _fits(wrapper, words)):
         return _wrapped(words, argv)
     if argv[0] in SHELLS and len(argv) > 1 and argv[1] not in ("--version", "-n"):
@@ -134,12 +139,13 @@ def _fits(name: str, words: Sequence[Word]) -> bool:
 
 
 def _read_by(name: str, usage: Synopsis, words: Sequence[Word]) -> tuple[Arguments, Synopsis]:
-    """The arguments, and the row that they fit: that of what only reads, if there is one."""
-    if usage.reading is not None:
+    """The arguments, and the row that they fit: one of what only reads, if there is one."""
+    row = usage.reading
+    while row is not None:
         try:
-            return read_arguments(name, usage.reading, words), usage.reading
-        except NotProved:
-            pass  # it does more than read
+            return read_arguments(name, row, words), row
+        except NotProved:  # it does more than that
+            row = row.reading
     return read_arguments(name, usage, words), usage
 
 
@@ -253,6 +259,13 @@ def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     return known
 
 
+def _miller(words: Sequence[Word]) -> Recognised:
+    found = read_arguments("mlr", PRINTS_FILES, [Word(("--",)), *files_of(words)])
+    return Recognised(
+        "mlr", PRINTS_FILES, _operands("mlr", PRINTS_FILES, found), open_end(PRINTS_FILES, found)
+    )
+
+
 def _xargs(
     words: list[Word], argv: list[str | None], command: Command, before: Sequence[Stage]
 ) -> Recognised:
@@ -262,10 +275,12 @@ def _xargs(
     if (form := xargs_form([word.literal for word in words])) is None:
         return _xargs_of_find(words, argv, before)
     printed = [word for stage in before if isinstance(stage, Command) for word in stage.words]
-    if not prints_names(before) or MORE_THAN_NAMES & {word.literal for word in printed}:
+    judged = form.judged(words)
+    says = bool(before) and judged[0].literal in SAYS
+    if not says and (not prints_names(before) or MORE_THAN_NAMES & {word.literal for word in printed}):
         raise NotProved("xargs: its input is not a list of names (find, git ls-files, grep -l …)")
     try:
-        known = recognise(form.judged(words))
+        known = recognise(judged)
     except UnknownProgram as unknown:  # of what it starts, not of itself: no yes to it is remembered
         raise NotProved(f"xargs: {unknown.reason}") from None
     if known.name in OF_A_SHELL or not known.usage.runs_unasked:

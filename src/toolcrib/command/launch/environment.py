@@ -24,6 +24,7 @@ SET_ENV_VARS = {
     "PAGER": "cat",
     "MANPAGER": "cat",
     "LESSSECURE": "1",  # less runs nothing and writes nothing
+    "MLRRC": "__none__",  # Miller obeys no file of options in the folder
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "NPM_CONFIG_UPDATE_NOTIFIER": "false",  # npm would look for news of itself

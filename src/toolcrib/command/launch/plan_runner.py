@@ -422,8 +422,17 @@ async def _command(
         raise _Exit(int(argv[1]) & 255 if argv[1:] else state.status)
     if (form := xargs_form(argv)) is not None:
         return await _xargs(command, form, argv, state, streams)
-    if name == "command":  # judging proved that it is `command -v NAME`
+    if name == "command" and argv[1:]:  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]
+    if name == "type":
+        argv = [
+            "bash",
+            "-p",
+            "-c",
+            'type "$@"',
+            "bash",
+            *argv[1:],
+        ]  # -p: as no variable of the environment redefines it
     env = {**state.env, **dict(command.env)}
     if (known := builtins.answer(argv, env, streams)) is not None:
         return await builtins.run(argv[0], *known, streams)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from toolcrib.command.programs.checks import archive_member, local_archive, plain_names, seven_zip
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.programs.checks import (
+    archive_member,
+    local_archive,
+    no_commands,
+    plain_names,
+    seven_zip,
+)
 from toolcrib.command.programs.languages import tar, unzip
-from toolcrib.command.programs.options import Synopsis
+from toolcrib.command.programs.options import Arguments, Synopsis
 
 _GZIP = "-cdfklqtvrnN123456789 -S= --stdout --to-stdout --decompress --uncompress --force --keep --list --quiet --test --verbose --no-name --name --fast --best --suffix= --recursive"
 _BZIP2 = "-cdfkqtvsz123456789 --stdout --decompress --compress --force --keep --quiet --test --verbose --small --fast --best"
@@ -31,8 +38,21 @@ _DIFF = (
 
 
 def _packs(options: str, needs: str, operands: str = "read*") -> Synopsis:
-    """A program that replaces files, unless one of the options in `needs` is given."""
-    return Synopsis(options, "write*", "write", reading=Synopsis(options, operands, needs=needs))
+    """A program that replaces files, unless one of the options in `needs` is given; without files it is a filter."""
+    filters = Synopsis(options, "", check=_not_recursive)
+    return Synopsis(
+        options, "write*", "write", reading=Synopsis(options, operands, needs=needs, reading=filters)
+    )
+
+
+def _not_recursive(found: Arguments) -> None:
+    if found.options & {"-r", "--recursive"}:
+        raise NotProved("it replaces files")
+
+
+def _pages(found: Arguments) -> None:
+    plain_names(found)
+    no_commands(found)
 
 
 SYNOPSES: dict[str, Synopsis] = {
@@ -43,7 +63,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("zstd", "unzstd"), _packs(_ZSTD, _LOOKS)),
     **dict.fromkeys(("pigz", "unpigz"), _packs("-cdfkqtvlnN -p= -# --stdout --decompress --force --keep --quiet --test --verbose --list"
                                            " --processes=", _LOOKS)),
-    "lz4": _packs("-cdtqvf -# --stdout --decompress --test --quiet --verbose --list --force --best --fast?", "-c --stdout -t --test --list", "read"),
+    **dict.fromkeys(("lz4", "unlz4"), _packs("-cdtqvf -# --stdout --decompress --test --quiet --verbose --list --force --best --fast?", "-c --stdout -t --test --list", "read")),
     "lzop": _packs("-cdtlqvIfN -# --stdout --decompress --test --list --quiet --verbose --info --force", "-c --stdout -t --test -l --list -I --info"),
     "lzip": _packs("-cdtlqvfk0123456789 --stdout --decompress --test --list --quiet --verbose --force --keep", "-c --stdout -t --test -l --list"),
     "brotli": _packs("-cdtfkv0123456789 -q= -w= --stdout --decompress --test --force --keep --verbose --quality= --best", "-c --stdout -t --test"),
@@ -55,6 +75,8 @@ SYNOPSES: dict[str, Synopsis] = {
     "funzip": Synopsis("", "read"),
     **dict.fromkeys(("zgrep", "zegrep", "zfgrep", "bzgrep", "bzegrep", "bzfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep", "zstdgrep"),
                     Synopsis(_GREP, "data read*", instead="-e --regexp", check=plain_names)),
+    # less and more behind what unpacks
+    **dict.fromkeys(("zless", "zmore", "bzless", "bzmore", "xzless", "xzmore", "zstdless"), Synopsis("", check=_pages)),
     **dict.fromkeys(("zdiff", "zcmp", "bzdiff", "bzcmp", "xzdiff", "xzcmp", "lzdiff"),
                     Synopsis(_DIFF, "read read", check=plain_names)),
     "tar": Synopsis(
@@ -66,6 +88,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "cpio": Synopsis("-tivnBcd -F=< -H= -C= --list --extract --verbose --numeric-uid-gid --file=< --format= --quiet --dot", "data*",
                  needs="-t --list", check=local_archive),
     "unzip": Synopsis("-lvZ1qtpzcCaLs -P=", "read data*", check=unzip),
+    "zipnote": Synopsis("-hqvL", "read"),
     "zipinfo": Synopsis("-12smlvhtTzMCu", "read data*"),
     "ar": Synopsis("", "data read data*", check=archive_member),
     **dict.fromkeys(("7z", "7za", "7zr"), Synopsis("-slt! -ba! -bd! -r? -sccUTF-8! -p?", "data read data*", check=seven_zip)),

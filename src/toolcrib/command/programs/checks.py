@@ -25,6 +25,8 @@ VARIABLES = {
     "TZ",
 }
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_./@+,=~-]+")
+PROGRAM = re.compile(r"[A-Za-z0-9_.+-]+|\[")
+YAML_STYLE = re.compile(r"relaxed|default|\{ *extends: *(?:relaxed|default)\b(?!.*from-file)[^/]*")
 ARCHIVE = re.compile(
     r"\.(?:tar|t?gz|t?bz2|t?xz|zip|whl|jar|war|ear|rpm|deb|Z|z|7z|ear|egg|apk|src\.rpm)(?:\W|$)",
     re.IGNORECASE,
@@ -44,6 +46,33 @@ SOCKETS = re.compile(
     r"|:\d+|\d+|:[a-z][\w-]*|[\d.]+(?:/\d+)?(?::\d+)?"
 )
 IP_SHOWS = {"sh", "show", "ls", "lst", "list"}
+
+
+def program_names(found: Arguments) -> None:
+    """What `type` looks for; it tells of no path."""
+    if not found.of("data") or not all(PROGRAM.fullmatch(name) for name in found.of("data")):
+        raise NotProved("type: what is not the name of a program")
+
+
+def told_of_terminal(found: Arguments) -> None:
+    if not set(found.of("data")) <= {"size", "speed"}:
+        raise NotProved("stty: sets the terminal")
+
+
+def replaced_variables(found: Arguments) -> None:
+    """envsubst puts values of variables into a text: all, unless it is told which."""
+    if found.options & {"-v", "--variables"}:
+        return
+    named = [name for word, _ in found.operands for name in re.findall(r"\$\{?(\w+)", word.literal or "$?")]
+    if not named or not set(named) <= VARIABLES:
+        raise NotProved("envsubst: puts in variables that are not on its list (envsubst '$HOME $USER')")
+
+
+def checked_style(found: Arguments) -> None:
+    """Settings of yamllint in an argument may name files that it reads."""
+    for option, word in found.values:
+        if option in ("-d", "--config-data") and not YAML_STYLE.fullmatch(word.literal or ""):
+            raise NotProved("yamllint: settings that may name a file")
 
 
 def databases(found: Arguments) -> None:
@@ -109,6 +138,12 @@ def plain_names(found: Arguments) -> None:
         raise NotProved("a name with signs that a script could misread")
     if any("\n" in text for text in found.of("data")):
         raise NotProved("a pattern of several lines")
+
+
+def option_first(found: Arguments) -> None:
+    """For programs whose option holds for the files behind it alone."""
+    if not found.starts_with_option:
+        raise NotProved("an option behind a file, for which it does not hold")
 
 
 def cloc(found: Arguments) -> None:

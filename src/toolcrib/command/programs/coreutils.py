@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolcrib.command.programs.checks import program_names, told_of_terminal
 from toolcrib.command.programs.languages import (
     awk,
     character_sets,
@@ -75,6 +76,9 @@ SYNOPSES: dict[str, Synopsis] = {
         "--all "
         "-as", "data*"),
     "whereis": Synopsis("-lubmsBMSf", "data*"),
+    "type": Synopsis("-afptP", "data*", check=program_names),
+    "command": Synopsis("", ""),  # with words it runs another, or looks for one
+    "nice": Synopsis("", ""),  # tells its own priority
     "nproc": Synopsis("--all --ignore=", ""),
     "uname": Synopsis(
         "--nodename --kernel-version --processor --hardware-platform --operating-system "
@@ -104,6 +108,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("whatis", "apropos"), Synopsis(
         "-vrwela -s= -L= --verbose --exact --regex --wildcard --and --long --sections= --section= --locale=", "data*")),
     "zdump": Synopsis("-vVi -c= -t=", "data*"),
+    "stty": Synopsis("-ag --all --save", "data", check=told_of_terminal),
     "shasum": Synopsis("-abctUpsw0 -a= --algorithm= --binary --check --text --UNIVERSAL --01 --quiet --status --strict --tag --warn"),
     "man": Synopsis(
         "-aiIK -s= -S= -e= --all --whatis --apropos --global-apropos --where --path --location --ignore-case "

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from toolcrib.command.programs.checks import bat, cloc, dc, no_commands
+from toolcrib.command.programs.checks import (
+    bat,
+    checked_style,
+    cloc,
+    dc,
+    no_commands,
+    option_first,
+    replaced_variables,
+)
 from toolcrib.command.programs.languages import no_argument_file
 from toolcrib.command.programs.options import Synopsis
 
@@ -16,6 +24,8 @@ SYNOPSES: dict[str, Synopsis] = {
         " --enable-checks --hex-dump= --string-dump= --relocated-dump= --decompress --dwarf-depth="
         " --dwarf-start= --ctf= --ctf-parent= --ctf-symbols= --ctf-strings= --sframe? --histogram --wide"
         " --silent-truncation", check=no_argument_file),
+    "gprof": Synopsis("-abcDilpPqQTvz -e= -E= -f= -F= -k= -C? -J? --brief --static-call-graph --no-static --ignore-non-functions --traditional"
+                  " --flat-profile? --no-flat-profile? --graph? --no-graph? --width= --demangle? --no-demangle --print-path", "read*"),
     "objdump": Synopsis(
         "-afphxdDsLtTrRviHlFwUz -P= -b= -m= -j= -M= -E= -C? --archive-headers --file-headers --private-headers"
         " --private= --all-headers --disassemble --disassemble-all --full-contents --ctf? --sframe? --syms"
@@ -42,14 +52,15 @@ SYNOPSES: dict[str, Synopsis] = {
     "shellcheck": Synopsis(
         "-aCo -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
         " --enable= --shell= --severity= --wiki-link-count= --check-sourced"),
-    "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=<", below="always"),
+    "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=< -d= --config-data=", below="always",
+                     check=checked_style),
     "cloc": Synopsis("-v? --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
-                 " --exclude-dir= --include-ext= --exclude-ext= --progress-rate= --sum-one --by-percent= --show-lang? --show-ext? --3"
+                 " --exclude-dir= --include-ext= --exclude-ext= --progress-rate= --progress= --sum-one --by-percent= --show-lang? --show-ext? --3"
                  " --skip-uniqueness --max-file-size= --unix --windows --fullpath --timeout= --docstring-as-code --csv-delimiter=",
                  check=cloc, below="always"),
     "gofmt": Synopsis("-s -e -d -l", below="always"),
     **dict.fromkeys(("bat", "batcat"), Synopsis(
-        "-ApnfuP -l= -H= -m= -r= --show-all --plain --paging= --no-paging --language= --highlight-line= --file-name= --tabs= --wrap="
+        "-ApnfuPd --diff --diff-context= -l= -H= -m= -r= --show-all --plain --paging= --no-paging --language= --highlight-line= --file-name= --tabs= --wrap="
         " --terminal-width= --number --color= --italic-text= --decorations= --force-colorization --map-syntax= --theme= --theme-dark="
         " --theme-light= --list-themes --style= --line-range= --list-languages --unbuffered --squeeze-blank --squeeze-limit="
         " --strip-ansi= --nonprintable-notation= --ignored-suffix= --chop-long-lines", check=bat)),
@@ -131,6 +142,9 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("msgcat", "msguniq", "msgcomm"), Synopsis(
         "-udeEPips -n? -t= -w= -F --less-than= --more-than= --unique --repeated --to-code= --use-first --lang= --color? --no-escape"
         " --escape --force-po --indent --no-location --add-location? --strict --width= --no-wrap --sort-output --sort-by-file")),
+    "msggrep": Synopsis("-KTCXJEipPsvF -e= -N= -M= -f=< --location= --domain= --msgctxt --msgid --msgstr --comment --extracted-comment"
+                    " --basic-regexp --extended-regexp --fixed-strings --regexp= --file=< --ignore-case --invert-match --color?"
+                    " --no-escape --escape --force-po --indent --no-location --strict --no-wrap --sort-output --sort-by-file"),
     "msgattrib": Synopsis("-eEips -n? -w= -F --translated --untranslated --no-fuzzy --only-fuzzy --no-obsolete --only-obsolete --color?"
                       " --no-escape --escape --force-po --indent --no-location --add-location? --strict --width= --no-wrap"
                       " --sort-output --sort-by-file --set-fuzzy --clear-fuzzy --set-obsolete --clear-obsolete", "read"),
@@ -177,6 +191,9 @@ SYNOPSES: dict[str, Synopsis] = {
     "grepdiff": Synopsis("-nEsHv --output-matching= --line-number --extended-regexp --only-match= --verbose", "data read*"),
     **dict.fromkeys(("interdiff", "combinediff"), Synopsis("-qU -p= -d= --strip-match= --quiet --ignore-case --ignore-all-space"
                                                        " --ignore-space-change --ignore-blank-lines --no-revert-omitted", "read read")),
+    "recountdiff": Synopsis("-h"),
+    "flipdiff": Synopsis("-qiwbBz -U= -p= -d= --unified= --strip-match= --drop-context= --quiet --ignore-case --ignore-all-space"
+                     " --ignore-space-change --ignore-blank-lines --decompress", "read read"),
     "json_pp": Synopsis("-v -f= -t= -json_opt=", ""),
     "zipdetails": Synopsis("--scan --redact --utc", "read"),
     "msgcmp": Synopsis("-mN --multi-domain --no-fuzzy-matching --use-fuzzy --use-untranslated", "read read"),
@@ -208,10 +225,12 @@ SYNOPSES: dict[str, Synopsis] = {
                          " -standard-commands! -disabled! -1", ""),
     "openssl ciphers": Synopsis("-vVs -tls1_2! -tls1_3! -stdname!", "data"),
     "openssl rand": Synopsis("-hex! -base64!", "data"),
-    "openssl dgst": Synopsis("-sha1! -sha256! -sha384! -sha512! -md5! -sha3-256! -hex! -r -c"),
+    "openssl dgst": Synopsis("-list! -sha1! -sha256! -sha384! -sha512! -md5! -sha3-256! -hex! -r -c"),
     **{f"openssl {digest}": Synopsis("-hex! -r -c") for digest in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3-256")},
     **{f"openssl {base64}": Synopsis("-d -e -a -A -base64! -in=<", "", needs=need)
        for base64, need in (("base64", "-in -d -e -A"), ("enc", "-base64"))},
+    "openssl prime": Synopsis("-hex! -generate! -safe! -bits= -checks=", "data*"),
+    "openssl verify": Synopsis("-CAfile=< -untrusted=< -trusted=< -show_chain! -verbose! -partial_chain! -purpose="),
     "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", ""),
     **dict.fromkeys(("openssl x509", "openssl req", "openssl crl"), Synopsis(
         "-in=< -inform= -noout! -text! -subject! -issuer! -dates! -startdate! -enddate! -fingerprint! -serial! -hash! -pubkey! -modulus!"
@@ -220,12 +239,12 @@ SYNOPSES: dict[str, Synopsis] = {
     "ts": Synopsis("-irsm", "data"),
     "isutf8": Synopsis("-qliv --quiet --list --invert --verbose"),
     "combine": Synopsis("", "read data read"),
-    **dict.fromkeys(("dos2unix", "unix2dos", "mac2unix", "unix2mac"), Synopsis("-i? --info?", needs="-i --info")),
+    **dict.fromkeys(("dos2unix", "unix2dos", "mac2unix", "unix2mac"), Synopsis("-i? --info?", needs="-i --info", check=option_first)),
     "getopt": Synopsis("-aqQTu -l= -n= -o= -s= --alternative --longoptions= --name= --options= --quiet --quiet-output --shell= --test"
                    " --unquoted", "data*"),
-    "envsubst": Synopsis("-v --variables", "data", needs="-v --variables"),
+    "envsubst": Synopsis("-v --variables", "data", check=replaced_variables),
     "pathchk": Synopsis("-pP --portability", "data*"),
     "figlet": Synopsis("-clrtkoSWnp -w= -m=", "data*", inert=True),
-    "ptx": Synopsis("-AfrR -F= -M= -S= -W= -g= -w= --auto-reference --flag-truncation= --macro-name= --right-side-refs --sentence-regexp="
+    "ptx": Synopsis("-AfrROTt -b=< -i=< -o=< --break-file=< --ignore-file=< --only-file=< -F= -M= -S= -W= -g= -w= --auto-reference --flag-truncation= --macro-name= --right-side-refs --sentence-regexp="
                 " --word-regexp= --ignore-case --gap-size= --references --width= --format="),
 }  # fmt: skip

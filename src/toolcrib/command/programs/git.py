@@ -95,6 +95,7 @@ _LOOKING: dict[str, Synopsis] = {
     "git log": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges, below="always"),
     "git show": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
     "git diff": Synopsis(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*", below="always"),
+    "git diff --no-index": Synopsis(_DIFF, "ref ref", below="always"),
     "git diff-tree": Synopsis(f"{_DIFF} -r -t --root --stdin -m -c --cc --no-commit-id --pretty? --format=", "ref*"),
     "git diff-index": Synopsis(f"{_DIFF} --cached -m", "ref*"),
     "git diff-files": Synopsis(_DIFF, "ref*"),
@@ -139,7 +140,8 @@ _LOOKING: dict[str, Synopsis] = {
     "git cat-file": Synopsis("--batch-check? --batch-all-objects --unordered --buffer --allow-unknown-type -t -s -e -p", "ref*"),
     "git for-each-ref": Synopsis(f"--count= {_LIST}", "data*"),
     "git show-ref": Synopsis("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
-    "git show-branch": Synopsis("-a -r --all --remotes --current --list --topics --no-color --sha1-name", "ref*"),
+    "git show-branch": Synopsis("-a -r --all --remotes --current --list --topics --no-color --color? --sha1-name --no-name --topo-order"
+                            " --date-order --sparse --merge-base --independent --more=", "ref*"),
     "git cherry": Synopsis("-v --abbrev?", "ref*"),
     "git count-objects": Synopsis("-v -H --verbose --human-readable", ""),
     "git check-ignore": Synopsis("-q -v -n -z --quiet --verbose --non-matching --no-index", contents=False),
@@ -179,7 +181,10 @@ _LOOKING: dict[str, Synopsis] = {
     "git bundle list-heads": Synopsis("", "read data*"),
     "git bundle verify": Synopsis("-q --quiet", "read"),
     "git hash-object": Synopsis("-t= --stdin --literally --no-filters --path=", needs="--no-filters --stdin"),
-    "git help": Synopsis("-a -g", "data", plain=False),
+    "git help": Synopsis("-a -g", "data", plain=False, reading=Synopsis(
+        "-a -g -c --all --guides --config --verbose --no-verbose --no-external-commands --no-aliases", "")),
+    **{f"git rerere {verb}": Synopsis("", "") for verb in ("status", "diff", "remaining")},
+    "git replace": Synopsis("-l --list --format=", "data", needs="-l --list"),
 }  # fmt: skip
 
 _CHANGING: dict[str, Synopsis] = {

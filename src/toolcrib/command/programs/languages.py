@@ -160,6 +160,8 @@ MAN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]*")
 
 def man(found: Arguments) -> None:
     """Accepts only names of pages: a path could be a page that anybody wrote."""
+    if not found.of("data") and found.options and found.options <= {"-w", "--where", "--path", "--location"}:
+        return
     if not found.of("data") or not all(MAN_NAME.fullmatch(text) for text in found.of("data")):
         raise NotProved("man: what is not the name of a page")
 

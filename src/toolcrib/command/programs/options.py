@@ -55,7 +55,8 @@ class Synopsis:
     `below`: whether a folder among the operands means all below it, always or with an option like -r. `here`:
     without operands it reads the folder that it runs in. `follows`: options with which it follows links below a folder.
     `opens`: False where it only tells what kind of thing a name is. `needs`: options of which one must be given.
-    `reading`: the row that holds where the arguments fit it, of a program that only reads then (`gzip -l`).
+    `reading`: the row that holds where the arguments fit it, of a program that only reads then (`gzip -l`); it may
+    have another one.
     """
 
     options: str = ""

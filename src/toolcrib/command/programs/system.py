@@ -105,6 +105,24 @@ SYNOPSES: dict[str, Synopsis] = {
     "lsusb": Synopsis("-vt -s= -d= --verbose --tree", ""),
     "lsmod": Synopsis("", ""),
     "modinfo": Synopsis("-0adlpn -F= -k= --author --description --license --parameters --filename --field= --null"),
+    **dict.fromkeys(("domainname", "dnsdomainname", "nisdomainname", "ypdomainname"), Synopsis("", "")),
+    "chage": Synopsis("-li --list --iso8601", "data", needs="-l --list"),
+    "hwclock": Synopsis("-rluvD --show --get --utc --localtime --verbose", ""),
+    "pinky": Synopsis("-sfwiq", "data*"),  # -l shows what stands in people's homes
+    "validlocale": Synopsis("", "data*"),
+    "zramctl": Synopsis("-bn -o= --bytes --noheadings --output= --output-all --raw", ""),
+    "skill": Synopsis("-lL --list --table", "", needs="-l -L --list --table"),
+    "getfattr": Synopsis("-dhRLP -n= -e= -m= --name= --dump --encoding= --no-dereference --match= --only-values --recursive --logical"
+                     " --physical --absolute-names", contents=False, below="recursive", follows="-L --logical"),
+    **dict.fromkeys(("loginctl", "loginctl list-sessions", "loginctl list-users", "loginctl list-seats"),
+                    Synopsis("-al --all --full --no-legend --no-pager --output= -o=", "")),
+    **dict.fromkeys(("loginctl show-session", "loginctl show-user", "loginctl show-seat"),
+                    Synopsis("-alp= --all --full --property= --value --no-pager", "data*")),
+    **{f"systemd-analyze{verb}": Synopsis("--no-pager --order --require --fuzz= --system --user --no-legend", "data*" if verb else "")
+       for verb in ("", " time", " blame", " critical-chain", " plot", " dot")},
+    "systemd-cgls": Synopsis("-alkcx -u? --all --full --unit? --user-unit? --xattr? --cgroup-id? --no-pager", "data*"),
+    "systemd-cgtop": Synopsis("-bpctmi1kPr -n= -d= --batch --iterations= --delay= --depth= --order= --cpu? --raw --recursive=", "data",
+                          needs="-n --iterations -1"),
     "hostid": Synopsis("", ""),
     "logname": Synopsis("", ""),
     "errno": Synopsis("-lsS --list --search --search-all-locales", "data*"),
@@ -141,7 +159,7 @@ SYNOPSES: dict[str, Synopsis] = {
                     " --sigpending --memlock --rss --nofile --msgqueue --rtprio --stack --cpu --nproc --as --locks --rttime", ""),
     "setarch": Synopsis("--list", "", needs="--list"),
     "choom": Synopsis("-p= --pid=", "", needs="-p --pid"),
-    "manpath": Synopsis("-qg --quiet --global", ""),
+    "manpath": Synopsis("-qgd --quiet --global --debug", ""),
     "passwd": Synopsis("-S --status", "data", needs="-S --status"),
     "systemd-sysext": Synopsis("--json= --no-legend --no-pager", ""),
     **{f"systemd-sysext {verb}": Synopsis("--json= --no-legend --no-pager", "") for verb in ("list", "status")},
@@ -165,7 +183,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "dpkg-deb": Synopsis("-cIfWv --contents --info --field --show --showformat= --verbose", "read data*",
                      needs="-c -I -f -W --contents --info --field --show"),
     "apt-mark": Synopsis("", "data*", check=marks),
-    "cal": Synopsis("-13jmsyY -A= -B= -n= -Y? -S --one --three --sunday --monday --julian --year --twelve --months= --span --color?"
+    "cal": Synopsis("-13jmsyYChN -d= -H= -A= -B= -n= -Y? -S --one --three --sunday --monday --julian --year --twelve --months= --span --color?"
                 " --iso --reform= --week?", "data*"),
     "ncal": Synopsis("-bCehJjMmopSswy31 -A= -B= -d= -H= -m= -s= -W=", "data*"),
 }  # fmt: skip

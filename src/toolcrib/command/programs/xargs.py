@@ -15,6 +15,7 @@ from toolcrib.command.programs.listing import listing
 COUNT = re.compile(r"[1-9][0-9]{0,3}")
 MARK = re.compile(r"\{\}|%|@|[A-Z]+")  # that -I replaces
 NEWLINES = {"\\n", "\n"}  # as values of -d
+ECHO = "echo"  # which xargs runs if it is given no command
 MAX_BYTES = 100_000  # of the words of one command, as far as it may be cut
 
 
@@ -38,14 +39,14 @@ class XargsForm:
 
     def judged(self, words: Sequence[Word]) -> list[Word]:
         """The command as it is judged: a listing stands where it gets names."""
-        command = words[self.at :]
+        command = words[self.at :] or [Word((ECHO,))]
         if not self.mark:
             return [*command, Word((listing(quoted=self.most == 1),))]
         return [_with_listing(word.literal or "", self.mark) for word in command]
 
     def commands(self, argv: Sequence[str], given: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         """The commands that xargs starts for the words `given`, each with its arguments that come from the input."""
-        command = list(argv[self.at :])
+        command = list(argv[self.at :]) or [ECHO]
         if self.mark:
             for name in given:
                 became = [word.replace(self.mark, name) for word in command]
@@ -90,7 +91,7 @@ def xargs_form(argv: Sequence[str | None]) -> XargsForm | None:
             lines = True
         else:
             return None
-    known = all(isinstance(text, str) for text in argv) and at < len(texts) and not (mark and most)
+    known = all(isinstance(text, str) for text in argv) and not (mark and (most or at == len(texts)))
     # A name is not the program, and not an option or a part of one.
     named = bool(mark) and any(mark in text for text in texts[at:] if text is texts[at] or text[:1] == "-")
     return XargsForm(at, most, mark, lines, needed) if known and not named else None

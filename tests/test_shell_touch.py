@@ -52,6 +52,8 @@ ATOMS = """a.txt b.txt src src/a.py . - -- -1 1 2 e I F x.tar x.tgz ./evil.sh ev
     --output=pwned --files0-from=list --to-command=./evil.sh --compress-program=./evil.sh -exec -delete {} ; + -print0 -name * aux axe auxe auxeww
     HEAD master HEAD:a.txt HEAD~1 --all -p --stat --ext-diff --textconv -O./evil.sh +%s -s|now 0101 a=b x=/outside/secret /outside/secret ../secret
     1,2p /l/p /l/w|pwned 1~2p y/a/b/ {} , ! ( ) '' é a|b -z --help --version -c -C -t -T""".split()
+SED = r"""1 $ /l/ /[\t|]/ ! , { } ; ; <NL> <NL> \ a i c a\ i\ c\ a|x i\x p w|pwned e e|touch|pwned r|list s/l/x/ s/[\t]//
+    s/[\]/w|pwned/ s/[/]/w|pwned/ s/x/y/w|pwned :a b t ba ta b|a w|pwned} } :a; y/a/b/ q N $! ~2 x text""".split()
 ROOTS = ["a.txt", "src", ".", "1e touch pwned", 'BEGIN{system("touch pwned")}', "env", "-x"]
 AWK = """{ } ( ) [ ] / ; , > < | & ! ~ $1 x y i 1 2 = == + - * % ? : " print printf if while for(;;) else in do return " x " /a/ /[]/ /[^]]/ /[/]/ /\\// /(/
     "pwned" "touch|pwned" > "pwned" | BEGIN END next function|f(x) length gsub( ++ -- && || \n /l/""".split()
@@ -84,6 +86,9 @@ def one(source: random.Random, name: str) -> str:
         return " ".join([name, *(source.choice(choices) for _ in range(source.randint(1, 6)))])
     if name in ("awk", "mawk", "gawk") and source.random() < 0.8:
         words.append(told(" ".join(source.choice(AWK) for _ in range(source.randint(1, 14)))))
+    if name == "sed" and source.random() < 0.6:
+        script = "".join(source.choice(SED) for _ in range(source.randint(1, 8)))
+        words.append(told(script.replace("<NL>", "\n")) + " a.txt")
     words += [
         options_of(name, source) if source.random() < 0.5 else told(source.choice(ATOMS))
         for _ in range(source.randint(0, 4))

@@ -229,6 +229,9 @@ SYNOPSES: dict[str, Synopsis] = {
     **{f"openssl {digest}": Synopsis("-hex! -r -c") for digest in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3-256")},
     **{f"openssl {base64}": Synopsis("-d -e -a -A -base64! -in=<", "", needs=need)
        for base64, need in (("base64", "-in -d -e -A"), ("enc", "-base64"))},
+    "openssl help": Synopsis("", "data"),
+    "openssl ecparam": Synopsis("-list_curves!", "", needs="-list_curves"),
+    "openssl pkcs7": Synopsis("-in=< -inform= -print_certs! -text! -noout!", ""),
     "openssl prime": Synopsis("-hex! -generate! -safe! -bits= -checks=", "data*"),
     "openssl verify": Synopsis("-CAfile=< -untrusted=< -trusted=< -show_chain! -verbose! -partial_chain! -purpose="),
     "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", ""),

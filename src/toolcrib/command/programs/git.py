@@ -139,10 +139,10 @@ _LOOKING: dict[str, Synopsis] = {
                          " --exclude= --always --first-parent", "ref*"),
     "git cat-file": Synopsis("--batch-check? --batch-all-objects --unordered --buffer --allow-unknown-type -t -s -e -p", "ref*"),
     "git for-each-ref": Synopsis(f"--count= {_LIST}", "data*"),
-    "git show-ref": Synopsis("-d -s --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
+    "git show-ref": Synopsis("-d -s --dereference --head --heads --tags --verify --hash? --abbrev? --quiet --branches", "data*"),
     "git show-branch": Synopsis("-a -r --all --remotes --current --list --topics --no-color --color? --sha1-name --no-name --topo-order"
                             " --date-order --sparse --merge-base --independent --more=", "ref*"),
-    "git cherry": Synopsis("-v --abbrev?", "ref*"),
+    "git cherry": Synopsis("-v --verbose --abbrev?", "ref*"),
     "git count-objects": Synopsis("-v -H --verbose --human-readable", ""),
     "git check-ignore": Synopsis("-q -v -n -z --quiet --verbose --non-matching --no-index", contents=False),
     "git check-attr": Synopsis("-a -z --all --cached", "data*"),

@@ -11,17 +11,19 @@ from toolcrib.command.programs.options import Arguments
 
 # One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
 # A delimiter inside [ ] ends a pattern for GNU and not for BSD: such a pattern has no single reading.
-_CLASS = r"\[:[a-z]+:\]"
+_CLASS = r"\[:[a-z]+:\]|\\[A-Za-z.*+?-]"
 _ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n[]|\\.|\[\^?\]?(?:{_CLASS}|[^]/\\\n[])*\])*/I?)"
 _PATTERN = rf"(?:(?!(?P=d))[^\\\n[]|\\.|\[\^?\]?(?:(?!(?P=d)){_CLASS}|(?!(?P=d))[^]\\\n[])*\])*"
 _TEXT = r"(?:(?!(?P=d))[^\\\n]|\\.)*"
 _SUBSTITUTE = rf"s(?P<d>[/|,#:!@%]){_PATTERN}(?P=d){_TEXT}(?P=d)[gpiIMm0-9]*"
+_LINES = r"[aic](?:\\\n?)?[^\\\n]+(?:\n|\Z)"  # what follows is text to the end of its line
+_JUMP = r":[ \t]*\w+|[btT](?:[ \t]*\w+)?"
 _LETTERS = _TEXT.replace("=d", "=y")
 _TRANSLATE = rf"y(?P<y>[/|,#:]){_LETTERS}(?P=y){_LETTERS}(?P=y)"
 SED_COMMAND = re.compile(
     rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
-    rf"(?:\{{\s*|\}}[ \t]*(?:[;\n]\s*|\Z|(?=\}}))"
-    rf"|(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_SUBSTITUTE}|{_TRANSLATE})[ \t]*(?:[;\n]\s*|\Z|(?=\}})))"
+    rf"(?:\{{\s*|\}}[ \t]*(?:[;\n]\s*|\Z|(?=\}}))|{_LINES}"
+    rf"|(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_JUMP}|{_SUBSTITUTE}|{_TRANSLATE})[ \t]*(?:[;\n]\s*|\Z|(?=\}})))"
 )
 AWK_WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"

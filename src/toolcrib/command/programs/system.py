@@ -93,7 +93,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **{f"systemd-analyze {verb}": Synopsis("--iterations= --base-time= --no-pager", "data*")
        for verb in ("calendar", "timespan", "timestamp", "exit-status", "capability", "syscall-filter", "filesystems",
                     "compare-versions", "unit-paths")},
-    "pidof": Synopsis("-scnqxz -o=", "data*", check=omitted),
+    "pidof": Synopsis("-scnqxz -o= --single-shot", "data*", check=omitted),
     "users": Synopsis("", "data*"),
     "uuidgen": Synopsis("-rmsx -n= -N= --random --md5 --sha1 --name= --namespace= --hex", ""),
     "mcookie": Synopsis("-v --verbose", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -380,6 +381,36 @@ async def test_what_was_decided_for_one_sandbox_is_not_run_without_it(root: Path
     prepared = await box.prepare(ToolCall("shell", {"command": READS["a program"]}))
     workspace.level = Level.of("danger_no_sandbox", "on")
     assert SECRET not in (await box.execute(prepared)).text
+
+
+NAMED_WHEN_IT_RUNS = [
+    "x=$(git rev-parse HEAD); git show $x:secrets/key",
+    "git cat-file -p $(git rev-parse HEAD):secrets/key",
+    'git ls-files | while read -r f; do git show "HEAD:$f"; done',
+    'cd app; x=$(git rev-parse HEAD); git show "$x:secrets/key"',
+    "git ls-files secrets/deep | xargs -I{} git show HEAD:{}",
+]
+
+
+@pytest.mark.promise(
+    "shell-commands.md", "Rules about paths hold for such names too, also for what git has stored under them"
+)
+@pytest.mark.parametrize("made", BACKENDS)
+def test_what_a_command_names_only_when_it_runs_is_decided_on_then(root: Path, made: str) -> None:
+    (root / "link").unlink()
+    (root / "folder").unlink()
+    for words in (
+        ["init", "-q"],
+        ["add", "-fA"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    free = box_of(root, "", backend(made)(root), "supervised")
+    held = box_of(root, deny("secrets/**"), backend(made)(root), "supervised")
+    for command in NAMED_WHEN_IT_RUNS:
+        assert f"{SECRET} of secrets/" in sh(free, command), command
+        assert f"{SECRET} of secrets/" not in sh(held, command), command
+    assert f"{SECRET} of notes.txt" in sh(held, "x=$(git rev-parse HEAD); git show $x:notes.txt")
 
 
 @pytest.mark.promise(

@@ -7,14 +7,19 @@ proved: the same row of the tables, no option more, and no path that its words d
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from toolcrib.command.judge import paths
+from toolcrib.command.judge.git_filters import git_folder
 from toolcrib.command.judge.git_operands import git_paths
 from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.recognise import Recognised, recognise
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
+
+PermitsPath: TypeAlias = Callable[[str, bool], bool]
+"""Whether rules let a command read an absolute path; with True, whatever lies below it too."""
 
 
 def objection_to_expanded(
@@ -63,6 +68,32 @@ def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: s
             name = written[0].spelled
             return f"{name}: not run, for {path} is not below {proved.folder}, where it runs: write that path itself"
     return None
+
+
+def objection_of_rules(
+    argv: Sequence[str], folder: str, root: str, permits: PermitsPath | None
+) -> str | None:
+    """Why a command must not be started with names that were unknown when rules decided on it, or None.
+
+    `folder` is where it runs and `root` the workspace, as absolute paths. A sandbox hides files that rules deny, and
+    not what git has stored of them, so that git is denied a folder with any of them below.
+    """
+    known = None if permits is None else _recognised([Word((text,) if text else ()) for text in argv])
+    if permits is None or known is None:
+        return None  # there are none, or a person said yes to whatever the command is given
+    stored = known.name.startswith("git ")
+    for path in _places(known, folder):
+        if not permits(path, stored):
+            return f"{argv[0]}: not run, for a rule denies {paths.relative(path, root)}"
+    return None
+
+
+def _places(known: Recognised, folder: str) -> Iterator[str]:
+    """The absolute paths that a command names; git finds some of them from the top of its repository."""
+    for one in known.operands:
+        yield posixpath.normpath(posixpath.join(folder, one.path))
+        if one.in_tree and (found := git_folder(posixpath.join(folder, known.folder))) is not None:
+            yield posixpath.normpath(posixpath.join(found[0], one.in_tree))
 
 
 def objection_to_links(argv: Sequence[str], links: Links) -> str | None:

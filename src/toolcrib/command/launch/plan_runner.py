@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolcrib.command.judge.expanded import (
+    PermitsPath,
+    objection_of_rules,
     objection_to_expanded,
     objection_to_links,
     objection_to_listed,
@@ -80,14 +82,15 @@ class _State:
     env: Mapping[str, str]
     harden_git: bool
     processes: list[PlanProcess]
+    permits: PermitsPath | None = None
     status: int = 0  # of the last pipeline
     # The values of its variables, and the names to which its loops have come.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def copy(self) -> _State:
         return _State(
-            self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes, self.status,
-            self.names,
+            self.host, self.workspace, self.folder, self.env, self.harden_git, self.processes, self.permits,
+            self.status, self.names,
         )  # fmt: skip
 
 
@@ -122,17 +125,18 @@ async def run_plan(
     timeout: float | None = None,
     harden_git: bool = True,
     workspace: str | None = None,
+    permits: PermitsPath | None = None,
 ) -> int:
     """Runs a plan to its end; returns its status, as `bash -c` would.
 
     Its programs get `env` and the variables that the plan sets. `harden_git` switches off those settings of a
     repository that would run programs. `workspace` is the absolute path that no link may lead out of, by default the
-    root of the host. After `timeout` seconds it ends everything that was started and raises
-    TimeoutError; it does the same when the calling task is cancelled.
+    root of the host. `permits` is asked about paths that were not known before it ran. After `timeout` seconds it
+    ends everything that was started and raises TimeoutError; it does the same when the calling task is cancelled.
     """
     import asyncio
 
-    state = _State(host, workspace or host.root, host.root, env, harden_git, [])
+    state = _State(host, workspace or host.root, host.root, env, harden_git, [], permits)
     try:
         async with asyncio.timeout(timeout):
             return await _shell(plan, state, (stdin, stdout, stderr))
@@ -367,6 +371,9 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
         raise _Refused(wrong)
     if listed and (wrong := objection_to_listed(words, listed, state.folder)) is not None:
         raise _Refused(wrong)
+    denied = unknown and objection_of_rules(judged, state.folder, state.workspace, state.permits)
+    if denied:
+        raise _Refused(denied)
     if (wrong := objection_to_links(judged, Links(state.workspace, state.folder))) is not None:
         raise _Refused(wrong)
     return argv
@@ -485,7 +492,9 @@ async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _Sta
     judged = form.judged(command.words)
     for words, names in started:
         wrong = objection_to_expanded(judged, words, names, state.host.root)
-        if (wrong := wrong or objection_to_listed(judged, names, state.folder)) is not None:
+        wrong = wrong or objection_to_listed(judged, names, state.folder)
+        wrong = wrong or objection_of_rules(words, state.folder, state.workspace, state.permits)
+        if wrong is not None:
             await complain(streams[2], wrong)
             return 1
     worst = 0

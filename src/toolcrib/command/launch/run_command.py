@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from toolcrib.command.judge import Judgement, Plan
+from toolcrib.command.judge.expanded import PermitsPath
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
@@ -26,7 +27,8 @@ class CommandLine:
     `workspace` is the absolute path of the workspace, from which a command that only reads runs no programs. `shell`
     are the words before a script, and `terminal` says whether the script is run in a terminal. A script reads from the
     descriptor `stdin`, and `on_start` is called when it has it; a plan has no input.
-    `withheld` are files that the sandbox hides from this command because they may hold secrets.
+    `withheld` are files that the sandbox hides from this command because they may hold secrets. `permits` is asked
+    about paths that are only known when a plan runs.
     """
 
     text: str
@@ -41,6 +43,7 @@ class CommandLine:
     stdin: int | None = None
     on_start: Callable[[], None] | None = None
     withheld: tuple[str, ...] = ()
+    permits: PermitsPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ async def _run_plan(
         output=output,
         on_output=on_output,
         workspace=command.workspace,
+        permits=command.permits,
     )
     if host.refused:
         raise SandboxError(host.refused)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.command.judge import Plan
+from toolcrib.command.judge.expanded import PermitsPath
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
 from toolcrib.command.launch.process import DRAIN, ProcessOutcome
@@ -51,6 +52,7 @@ async def run_as_plan(
     output: BoundedOutput,
     on_output: Callable[[BoundedOutput], None],
     workspace: str | None = None,
+    permits: PermitsPath | None = None,
 ) -> ProcessOutcome:
     """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()
@@ -79,6 +81,7 @@ async def run_as_plan(
             stdout=write_end,
             stderr=own_errors,
             workspace=workspace,
+            permits=permits,
         )
     except TimeoutError:
         pass

@@ -104,6 +104,12 @@ def connections(found: Arguments) -> None:
         raise NotProved("lsof: an address that may be looked up")
 
 
+def no_ports(found: Arguments) -> None:
+    """fuser connects to a port that it is asked about (`8080/tcp`)."""
+    if any(name.rpartition("/")[2] in ("tcp", "udp") for name in found.of("read")):
+        raise NotProved("fuser: a port, to which it connects")
+
+
 def omitted(found: Arguments) -> None:
     """pidof writes to the log of the system what it does not understand."""
     if any(not re.fullmatch(r"\d+|%PPID", word.literal or "") for _, word in found.values):

@@ -8,6 +8,7 @@ from toolcrib.command.programs.checks import (
     databases,
     ip,
     marks,
+    no_ports,
     omitted,
     printed_variables,
     settings,
@@ -73,7 +74,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "vmstat": Synopsis(
         "-afmnsdDwty -p= -S= --active --forks --slabs --one-header --stats --disk --disk-sum --partition="
         " --unit= --wide --timestamp --no-first", "data*"),
-    "pmap": Synopsis("-xXdqp --extended --device --quiet --show-path", "data*"),
+    "pmap": Synopsis("-xXqp --extended --quiet --show-path", "data*"),
     "ss": Synopsis(
         "-hnaloempTisZz460tMSudwxHO -f= -A= --numeric --all --listening --options --extended --memory"
         " --processes --threads --info --tipcinfo --summary --tos --cgroup --context --contexts --ipv4 --ipv6"
@@ -93,7 +94,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **{f"systemd-analyze {verb}": Synopsis("--iterations= --base-time= --no-pager", "data*")
        for verb in ("calendar", "timespan", "timestamp", "exit-status", "capability", "syscall-filter", "filesystems",
                     "compare-versions", "unit-paths")},
-    "pidof": Synopsis("-scnqxz -o= --single-shot", "data*", check=omitted),
+    "pidof": Synopsis("-scnqxz -o=", "data*", check=omitted),
     "users": Synopsis("", "data*"),
     "uuidgen": Synopsis("-rmsx -n= -N= --random --md5 --sha1 --name= --namespace= --hex", ""),
     "mcookie": Synopsis("-v --verbose", ""),
@@ -134,8 +135,8 @@ SYNOPSES: dict[str, Synopsis] = {
     "systemd-detect-virt": Synopsis("-cvrq --container --vm --chroot --private-users --quiet --list --list-cvm --cvm", ""),
     "lsof": Synopsis("-abhlnNOPRtUvVwXx -c= -d= -F? -g? -i? -o? -p= -s? -S? -T? -u= -r?", contents=False, opens=False,
                      check=connections),
-    "fuser": Synopsis("-aIlmMsuv46 -n= --all --inode --list-signals --mount --ismountpoint --namespace= --silent --user --verbose"
-                  " --ipv4 --ipv6", contents=False, opens=False),
+    "fuser": Synopsis("-aIlmMsuv46 --all --inode --list-signals --mount --ismountpoint --silent --user --verbose --ipv4 --ipv6",
+                  contents=False, opens=False, check=no_ports),
     "netstat": Synopsis("-rigsMvWnNepoclaFCtuwx46 --route --interfaces --groups --statistics --masquerade --verbose --wide --numeric"
                     " --numeric-hosts --extend --programs --program --timers --continuous --listening --all --tcp --udp --raw"
                     " --unix --inet --inet6 --fib --cache", ""),

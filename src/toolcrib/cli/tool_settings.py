@@ -17,6 +17,7 @@ from toolcrib.rules.project_files import FOLDER, ProjectFile, read_project_file
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.settings.file import NAME, SettingsError, SettingsFile, read_settings
 from toolcrib.settings.joined import JoinedSettings, join_settings
+from toolcrib.text_file import text_of
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def read_user_text(path: Path) -> str | None:
         raise Problem(f"{path} cannot be read: {problem.strerror or problem}") from problem
     if len(data) > MAX_BYTES:
         raise Problem(f"{path}: expected at most {MAX_BYTES:,} bytes")
-    return data.decode("utf-8", "replace")
+    try:
+        return text_of(data)
+    except ValueError as problem:
+        raise Problem(f"{path}: {problem}") from None
 
 
 def projects_settings(workspace: str | Path) -> tuple[ProjectFile, SettingsFile] | None:

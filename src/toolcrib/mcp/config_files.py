@@ -26,6 +26,7 @@ from typing import Any
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolcribError
 from toolcrib.mcp.config import NOTHING, McpServer
+from toolcrib.text_file import text_of
 from toolcrib.visible import on_one_line
 
 __all__ = [
@@ -106,7 +107,11 @@ def read_mcp_servers(
         raise McpConfigError(f"{path} cannot be read: {problem.strerror or problem}") from None
     if len(data) > MAX_BYTES:
         raise McpConfigError(f"{path}: a file of MCP servers has at most {MAX_BYTES:,} bytes")
-    return servers_of_text(data.decode("utf-8", "replace"), str(path), tell)
+    try:
+        text = text_of(data)
+    except ValueError as problem:
+        raise McpConfigError(f"{path}: {problem}") from None
+    return servers_of_text(text, str(path), tell)
 
 
 def servers_of_text(text: str, path: str, complain: Complain) -> list[McpServer]:

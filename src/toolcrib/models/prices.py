@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.messages import Response, Usage
+from toolcrib.text_file import read_text_file
 
 VARIABLE = "TOOLCRIB_PRICES"
 MILLION = 1_000_000
@@ -96,7 +97,7 @@ class Prices:
                 read.append(table)
                 continue
             try:
-                read.append(tomllib.loads(Path(table).read_text(encoding="utf-8")))
+                read.append(tomllib.loads(read_text_file(table)))
                 cls(read[-1])
             except ValueError as problem:
                 raise ValueError(f"prices in {table}: {problem}") from None

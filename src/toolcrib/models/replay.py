@@ -12,6 +12,7 @@ from toolcrib.codecs.codec import Codec, ModelError, last_chunks
 from toolcrib.codecs.sse import JSONEvents, parse_event
 from toolcrib.messages import Chunk, Request, Response
 from toolcrib.models.model import chunks_of, last_of
+from toolcrib.text_file import read_text_file
 
 # Beside the codecs' own names, those of the providers' interfaces.
 APIS = {
@@ -48,7 +49,11 @@ class Replay:
     def from_jsonl(cls, path: str | Path) -> Replay:
         """The exchanges of a JSON Lines file, one a line; ValueError naming a line that cannot be read."""
         exchanges: list[Mapping[str, Any]] = []
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), 1):
+        try:
+            text = read_text_file(path)
+        except ValueError as problem:
+            raise ValueError(f"{path}: {problem}") from None
+        for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
             try:

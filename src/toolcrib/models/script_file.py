@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from toolcrib.text_file import read_text_file
+
 SETTINGS: dict[str, tuple[type, ...]] = {"name": (str,), "delay": (int, float), "chunk_size": (int,)}
 
 
@@ -12,7 +14,10 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
     """A script's settings, and its turns, each with its location for error messages. Raises ValueError."""
     import yaml
 
-    loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+    try:
+        loader = yaml.SafeLoader(read_text_file(path))
+    except ValueError as problem:
+        raise ValueError(f"{path}: {problem}") from None
     loader.name = path.name  # that its errors speak of
     try:
         root: Any = loader.get_single_node()

@@ -23,6 +23,7 @@ from toolcrib.folder_handles import (
     scanned,
 )
 from toolcrib.private_files import OPEN_FLAGS
+from toolcrib.text_file import text_of
 
 __all__ = ["FOLDER", "ProjectFile", "TrustError", "read_project_file", "read_project_folder"]
 
@@ -53,9 +54,9 @@ class ProjectFile:
     def text(self) -> str:
         """The content as text. Raises TrustError where it is none."""
         try:
-            return self.data.decode("utf-8")
-        except UnicodeError:
-            raise TrustError(f"{self.path} is no text") from None
+            return text_of(self.data)
+        except ValueError as problem:
+            raise TrustError(f"{self.path}: {problem}") from None
 
 
 def read_project_file(project: str | Path, path: str) -> ProjectFile | None:

@@ -46,6 +46,7 @@ from toolcrib.rules.policy import RulePolicy, lowest_autonomy
 from toolcrib.rules.rule import Rule
 from toolcrib.rules.rule_table import TOP_LEVEL, rule_from
 from toolcrib.rules.toml_lines import TomlLines
+from toolcrib.text_file import text_of
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, PolicyRequest, Verb
 
 __all__ = ["MakeRequest", "RuleFile", "load_rules", "read_rules"]
@@ -107,7 +108,11 @@ def load_rules(path: str | Path) -> RuleFile:
     data = place.read_bytes()
     if len(data) > MAX_FILE:
         raise RuleError(f"{place}: a file of rules has at most {MAX_FILE:,} bytes, this has {len(data):,}")
-    return read_rules(data.decode("utf-8", "replace"), str(place))
+    try:
+        text = text_of(data)
+    except ValueError as problem:
+        raise RuleError(f"{place}: {problem}") from None
+    return read_rules(text, str(place))
 
 
 def read_rules(text: str, path: str = "rules") -> RuleFile:

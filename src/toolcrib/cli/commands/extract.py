@@ -16,6 +16,7 @@ import typer
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, say, stdout_reserved
 from toolcrib.cli.named_model import named_model
 from toolcrib.plugins import PluginError, load_object
+from toolcrib.text_file import read_text_file
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:
@@ -145,9 +146,13 @@ def _schema(reference: str) -> Any:
         raise Problem(f"--schema {reference}: expected a file, got a folder")
     if path.suffix == ".json" or path.is_file():
         try:
-            schema = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as problem:
-            raise Problem(f"--schema {reference}: {problem.strerror}") from problem
+            text = read_text_file(path)
+        except (OSError, ValueError) as problem:
+            raise Problem(
+                f"--schema {reference}: {getattr(problem, 'strerror', None) or problem}"
+            ) from problem
+        try:
+            schema = json.loads(text)
         except ValueError as problem:
             raise Problem(f"--schema {reference}: this is no JSON: {problem}") from problem
         if not isinstance(schema, dict):
@@ -174,7 +179,7 @@ def _sources(options: ExtractCommandOptions) -> Iterator[tuple[str, Any]]:
             yield from _texts("stdin", text, options.lines)
         elif options.lines:
             try:
-                yield from _texts(name, path.read_text(encoding="utf-8"), lines=True)
+                yield from _texts(name, read_text_file(path), lines=True)
             except (OSError, ValueError):  # told with the others, as a source that cannot be read
                 yield name, path
         else:

@@ -18,6 +18,7 @@ from toolcrib.mcp.config import hides_value
 from toolcrib.mcp.config_files import mcp_server
 from toolcrib.private_files import replace_private_file
 from toolcrib.settings.file import SettingsError, read_settings
+from toolcrib.text_file import read_text_file
 from toolcrib.visible import on_one_line
 
 CONTEXT_SETTINGS = {"allow_interspersed_args": True, "ignore_unknown_options": False}
@@ -95,7 +96,7 @@ def file_to_change(project: Path | None) -> Path:
 def _add_to_file(path: Path, name: str, entry: dict[str, Any]) -> None:
     """Write a server into a file of settings, which is made if there is none. Raises Problem."""
     try:
-        text = path.read_text("utf-8") if path.exists() else ""
+        text = read_text_file(path) if path.exists() else ""
         made = with_server(text, name, entry)
         read_settings(made, str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +105,7 @@ def _add_to_file(path: Path, name: str, entry: dict[str, Any]) -> None:
         raise Problem(str(problem)) from None
     except Problem as problem:
         raise Problem(f"{path}: {problem.message}") from None
-    except (OSError, UnicodeError) as problem:
+    except (OSError, ValueError) as problem:
         raise Problem(f"{path} cannot be changed: {getattr(problem, 'strerror', None) or problem}") from None
 
 

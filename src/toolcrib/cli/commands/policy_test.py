@@ -21,6 +21,7 @@ from toolcrib.cli.prediction import Prediction, predict
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import covers_of, settings_as_in_a_run
 from toolcrib.errors import ToolcribError
+from toolcrib.text_file import read_text_file
 from toolcrib.toolbox.policy import Verb
 from toolcrib.visible import on_one_line
 
@@ -104,9 +105,9 @@ def _recorded_calls(path: Path) -> Iterator[RecordedCall]:
     "tainted", and "said": what the user had said, a text or a list of texts.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise Problem(f"{path} cannot be read: {problem.strerror or problem}") from problem
+        text = read_text_file(path)
+    except (OSError, ValueError) as problem:
+        raise Problem(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue

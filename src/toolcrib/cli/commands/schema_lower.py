@@ -11,6 +11,7 @@ import typer
 
 from toolcrib.cli.console import DONE, Problem, out
 from toolcrib.guided import TARGETS, Choice, Grammar, JsonSchema, Lowered, Regex, lower
+from toolcrib.text_file import read_text_file
 from toolcrib.visible import escape_invisible
 
 OPTION_FOR_ARGUMENT = "--target"
@@ -64,13 +65,12 @@ def _constraint(file: str | None, choice: list[str] | None, regex: str | None) -
         if regex:
             return Regex(regex)
         path = Path(str(file))
-        text = sys.stdin.read() if file == "-" else path.read_text(encoding="utf-8")
+        text = sys.stdin.read() if file == "-" else read_text_file(path)
         if path.suffix in GRAMMARS:
             return Grammar(text, GRAMMARS[path.suffix])  # type: ignore[arg-type]
         return JsonSchema(_object(text, path))
-    except (OSError, UnicodeDecodeError) as problem:
-        words = problem.strerror if isinstance(problem, OSError) else "no text in UTF-8"
-        raise Problem(f"{file}: {words}") from None
+    except OSError as problem:
+        raise Problem(f"{file}: {problem.strerror}") from None
     except ValueError as problem:
         raise Problem(f"{file}: {problem}" if file else str(problem)) from None
 

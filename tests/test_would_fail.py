@@ -19,7 +19,7 @@ from toolcrib.models import Scripted
 from toolcrib.question import Question
 from toolcrib.result import ToolResult
 from toolcrib.rules import read_rules
-from toolcrib.tools import ApplyPatch, EditFile, MultiEdit, Workspace, WriteFile
+from toolcrib.tools import ApplyPatch, DeleteFile, EditFile, MoveFile, MultiEdit, Workspace, WriteFile
 from toolcrib.tools.backends import MemoryBackend, Write
 
 SECRET = "the launch code is 0000"
@@ -89,6 +89,37 @@ async def test_nobody_is_asked_about_an_edit_that_cannot_be_made(root: Path, way
     assert (root / "a.py").read_text() == "x = 1\ny = 2\n"
     unasked = await call(root, person, way(path), autonomy="full")
     assert unasked.is_error and unasked.text in result.text, "the same words as without a person"
+
+
+WHOLE_FILES: list[Callable[[str], tuple[str, dict[str, Any]]]] = [
+    lambda path: ("delete_file", {"path": path}),
+    lambda path: ("move_file", {"path": path, "to": "new.py"}),
+]
+
+
+@pytest.mark.parametrize("way", WHOLE_FILES)
+@pytest.mark.parametrize(
+    ("path", "words"), [("aa.py", "Did you mean a.py?"), ("folder", "folder is a folder.")]
+)
+async def test_nobody_is_asked_about_a_file_that_is_not_there(
+    root: Path, way: Any, path: str, words: str
+) -> None:
+    (root / "folder").mkdir()
+    person, backend = Person(), Workspace(root)
+    async with Toolbox([DeleteFile(backend), MoveFile(backend)], approver=person) as box:
+        result = await box.call(*way(path))
+    assert person.asked == [] and result.code is ErrorCode.PRECHECK and words in result.text
+    async with Toolbox([DeleteFile(backend), MoveFile(backend)], autonomy="full") as box:
+        assert (await box.call(*way(path))).text in result.text, "the same words as without a person"
+
+
+@pytest.mark.parametrize("way", WHOLE_FILES)
+@pytest.mark.parametrize("path", [".env", ".env.old", "a.py"])
+async def test_whether_a_secret_file_is_there_is_not_told(root: Path, way: Any, path: str) -> None:
+    person, backend = Person(), Workspace(root)
+    async with Toolbox([DeleteFile(backend), MoveFile(backend)], approver=person) as box:
+        result = await box.call(*way(path))
+    assert len(person.asked) == 1 and result.code is ErrorCode.REJECTED
 
 
 @pytest.mark.parametrize("way", WAYS)

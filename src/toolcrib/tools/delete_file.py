@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -13,13 +14,14 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
 from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
+from toolcrib.tools.would_fail import failure_of, find_file
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.backends.protocol import Backend
+    from toolcrib.tools.backends.protocol import Backend, Permits
 
 
 FOLDERS = "Only files can be deleted; for folders use a command such as rm -r."
@@ -60,6 +62,11 @@ class DeleteFile(
 
     def resources(self, params: DeleteFileParams) -> list[str]:
         return [self.backend.resource(params.path)]
+
+    def would_fail(self, params: DeleteFileParams, permits: Permits) -> str | None:
+        return failure_of(
+            partial(find_file, self.backend, params.path, FOLDERS), self.accesses(params), permits
+        )
 
     def preview(self, params: DeleteFileParams) -> Preview:
         shown = shown_with_target(self.backend, params.path)

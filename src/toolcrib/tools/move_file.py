@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -13,12 +14,13 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Move
 from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
+from toolcrib.tools.would_fail import failure_of, find_file
 
 if TYPE_CHECKING:
     from typing import Any
 
     from toolcrib.context import Context
-    from toolcrib.tools.backends.protocol import Backend
+    from toolcrib.tools.backends.protocol import Backend, Permits
 
 
 FOLDERS = "Only files can be moved; for folders use a command such as mv."
@@ -67,6 +69,11 @@ class MoveFile(
 
     def resources(self, params: MoveFileParams) -> list[str]:
         return [self.backend.resource(params.path), self.backend.resource(params.to)]
+
+    def would_fail(self, params: MoveFileParams, permits: Permits) -> str | None:
+        return failure_of(
+            partial(find_file, self.backend, params.path, FOLDERS), self.accesses(params), permits
+        )
 
     def preview(self, params: MoveFileParams) -> Preview:
         one, other = (shown_with_target(self.backend, path) for path in (params.path, params.to))

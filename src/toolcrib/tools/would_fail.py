@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable
 
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ToolError
-from toolcrib.tools.backends.protocol import Permits
+from toolcrib.tools.backends.protocol import Backend, Permits
+from toolcrib.tools.backends.refusals import refuse_folder
+
+
+def find_file(backend: Backend, path: str, folders: str, permits: Permits) -> None:
+    """Raises ToolError where no file is at a path: in the words `folders` where a folder is."""
+    refuse_folder(backend, path, permits, folders)
+    if backend.stat(path, permits) is None:
+        backend.open_file(path, permits)[0].close()  # says what is missing, and what is like it
 
 
 def failure_of(plan: Callable[[Permits], object], accesses: Iterable[Access], permits: Permits) -> str | None:

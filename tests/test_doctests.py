@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+from functools import cache
 
 import toolcrib
 from tests.cases import each
@@ -12,12 +13,17 @@ MODULES = [
     for found in pkgutil.walk_packages(toolcrib.__path__, "toolcrib.")
     if not found.name.endswith("__main__")
 ]
-FINDER = doctest.DocTestFinder(exclude_empty=True)
-EXAMPLES = [test for name in MODULES for test in FINDER.find(importlib.import_module(name)) if test.examples]
+
+
+@cache
+def examples() -> list[doctest.DocTest]:
+    """The examples of all modules; found when they are run, since each worker collects the tests."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    return [test for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples]
 
 
 def test_main_doors_show_how_they_are_used() -> None:
-    shown = {test.name for test in EXAMPLES}
+    shown = {test.name for test in examples()}
     assert shown >= {
         "toolcrib.agent.agent.Agent",
         "toolcrib.context.Context",
@@ -34,7 +40,7 @@ def test_main_doors_show_how_they_are_used() -> None:
     }
 
 
-@each("example", EXAMPLES, ids=lambda example: example.name)
+@each("example", examples, ids=lambda example: example.name)
 def test_example(example: doctest.DocTest) -> None:
     failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
     assert tried and not failed

@@ -40,15 +40,7 @@ def certificates_are_read_once() -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
-    """Collecting makes little garbage, and much that stays: looking for garbage meanwhile takes a third of the time.
-    What is loaded by the end stays, so no later collection of garbage looks through it again.
-    """
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
-        gc.collect()
-        gc.freeze()
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays, so no collection of garbage looks through it again."""
+    gc.collect()
+    gc.freeze()

@@ -54,6 +54,8 @@ from toolcrib.command.programs.xargs import XargsForm, words_of_input, xargs_for
 NOT_FOUND = 127
 NOT_RUN = 126
 MAX_STARTED = 1_000  # commands that one xargs starts
+# With -p no variable of the environment changes what it says.
+TYPE = ("bash", "-p", "-c", 'type "$@"', "bash")
 ROUND = 0.001  # seconds between two rounds of a loop
 
 
@@ -432,14 +434,7 @@ async def _command(
     if name == "command" and argv[1:]:  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]
     if name == "type":
-        argv = [
-            "bash",
-            "-p",
-            "-c",
-            'type "$@"',
-            "bash",
-            *argv[1:],
-        ]  # -p: as no variable of the environment redefines it
+        argv = [*TYPE, *argv[1:]]
     env = {**state.env, **dict(command.env)}
     if (known := builtins.answer(argv, env, streams)) is not None:
         return await builtins.run(argv[0], *known, streams)

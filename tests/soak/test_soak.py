@@ -27,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "14"))
 ROUNDS = 8
+MORE_ROUNDS = 24  # while the process seems to grow: a leak goes on, a heap that only settles does not
 WARM_UP = 2  # rounds that do not count: caches fill, and threads are started
 RESIDENT, BLOCKS = 5.0, 20.0  # by which 1,000 calls may grow: KiB of the process, objects of the interpreter
 NOISE = 4_096  # KiB by which a process grows and shrinks anyway
@@ -57,11 +58,19 @@ def remembered(box: Toolbox[Any]) -> dict[str, Any]:
     return {name: kept for name, kept in found.items() if kept}
 
 
+def grew_too_much(counted: list[Memory]) -> bool:
+    """Whether the process grew by more than a process does anyway."""
+    thousands = (counted[-1].calls - counted[0].calls) / 1_000
+    return growth(counted, "resident") >= RESIDENT * thousands + NOISE
+
+
 def test_calls_of_every_kind_from_many_threads(tmp_path: Path) -> None:
     overflow = tmp_path / "overflow"
     overflow.mkdir()
     load = Workload(overflow)
     measured = [load.round(SECONDS / ROUNDS) for _ in range(ROUNDS)]
+    while grew_too_much(measured[WARM_UP:]) and len(measured) < ROUNDS + MORE_ROUNDS:
+        measured.append(load.round(SECONDS / ROUNDS))
     overflow.rmdir()
     asyncio.run(load.box.aclose())
 
@@ -80,7 +89,7 @@ def test_calls_of_every_kind_from_many_threads(tmp_path: Path) -> None:
         f"{resident:,.0f} KiB and {blocks:,.0f} objects"
     )
     assert blocks < BLOCKS * thousands + NOISE_BLOCKS, measured
-    assert resident < RESIDENT * thousands + NOISE, measured
+    assert not grew_too_much(counted), measured
 
 
 # -- storms of cancellation

@@ -57,9 +57,8 @@ def names_of_ls(work: Path) -> Callable[[Sequence[str], Streams], int | None]:
     return answered
 
 
-async def started(text: str, work: Path) -> list[list[str]]:
-    """The programs that a plain command would start there, with their arguments."""
-    plan = judge(text).plan
+async def started(plan: Plan | None, work: Path) -> list[list[str]]:
+    """The programs that the plan of a plain command would start there, with their arguments."""
     assert plan is not None
     host = Recorder(str(work), names_of_ls(work))
     null = os.open(os.devnull, os.O_RDWR)
@@ -223,7 +222,7 @@ def look(
                     seen[found.verdict] += 1
                     if found.verdict != "plain":
                         continue
-                    for argv in await started(text, work):
+                    for argv in await started(found.plan, work):
                         seen["started"] += 1
                         if (why := wrong_of(argv, text)) is not None:
                             wrong.append(f"{text!r} {why}")
@@ -311,8 +310,9 @@ async def test_what_a_pattern_became_is_judged_again_before_it_is_started(
 ) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / name).touch()
-    if judge(text).verdict == "plain":
-        assert [argv for argv in await started(text, tmp_path) if name in argv] == []
+    found = judge(text)
+    if found.verdict == "plain":
+        assert [argv for argv in await started(found.plan, tmp_path) if name in argv] == []
 
 
 LOOPS = [
@@ -336,7 +336,7 @@ async def test_a_name_in_an_option_is_judged_again(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     text = """for f in *'}'; do rg -g"$f" x; done"""
     assert judge(text).verdict == "plain"
-    assert await started(text, tmp_path) == [
+    assert await started(judge(text).plan, tmp_path) == [
         ["rg", "-ga}", "x"]
     ]  # the other chooses a file that may hold secrets
 
@@ -387,7 +387,7 @@ async def test_a_loop_over_a_pattern_hands_each_name_on_as_one_word(
     plan = judge(text).plan
     assert judge(text).verdict == "plain" and plan is not None
     assert Plan.from_json(plan.to_json()) == plan and judge(str(plan)).verdict == "plain"
-    assert await started(text, tmp_path) == wanted
+    assert await started(judge(text).plan, tmp_path) == wanted
 
 
 if __name__ == "__main__":

@@ -421,6 +421,7 @@ async def test_a_filter_that_a_repository_names_is_not_run_unasked_where_nothing
     commands = [
         "git status",
         "git diff --stat",
+        "git diff --no-index a.txt sub",
         "cd sub && git status",
         "git -C sub status",
         "timeout 5 git ls-files -m",

@@ -1,4 +1,4 @@
-"""Text that a person saved in a file, with whatever editor."""
+"""Reads text files that a person wrote: UTF-8, with or without a byte order mark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def text_of(data: bytes) -> str:
-    """The text of UTF-8 data, with `\\n` between lines, without the byte order mark that some editors put first.
+    """Decodes UTF-8. Leaves out a byte order mark, and the carriage return at the end of a line.
 
     Raises ValueError for another encoding.
     """
@@ -24,5 +24,5 @@ def text_of(data: bytes) -> str:
 
 
 def read_text_file(path: str | Path) -> str:
-    """The text of a file, as `text_of` has it. Raises OSError, and ValueError for another encoding than UTF-8."""
+    """Reads a file and decodes it with `text_of`. Raises OSError, and ValueError for another encoding than UTF-8."""
     return text_of(Path(path).read_bytes())

@@ -42,7 +42,7 @@ def workspace_tools(
     refuse_broken_syntax: bool = False,
     wanted: Callable[[str], bool] = _any,
 ) -> list[Tool[Any, Any]]:
-    """All built-in tools that need nothing but a workspace or another backend, which they share and cannot leave.
+    """All built-in tools that need nothing but the files of a workspace or another backend, to which they are confined.
 
     Commands run in `sandbox`, or in the best one that works here at `level`; when that level is read-only, the
     tools that write are neither listed nor run. If commands may use the network and httpx2 is installed,

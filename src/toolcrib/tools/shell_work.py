@@ -7,7 +7,6 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -391,13 +390,9 @@ class ShellWork:
             shell=shell_words(self.kind),
             terminal=params.terminal,
             withheld=withheld,
-            permits=None if ctx.denied_paths is None else partial(_permits, ctx, self.workspace.root.path),
+            permits=None if ctx.denied_paths is None else ctx.permits,
         )
         return line, sandbox
-
-
-def _permits(ctx: Context[Any], root: str, path: str, below: bool) -> bool:
-    return ctx.permits(Access(Reach.READ, paths.relative(path, root), subtree=below))
 
 
 def _through_link(target: str) -> Access:

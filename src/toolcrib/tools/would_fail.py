@@ -11,7 +11,7 @@ from toolcrib.tools.backends.refusals import refuse_folder
 
 
 def find_file(backend: Backend, path: str, folders: str, permits: Permits) -> None:
-    """Raises ToolError where no file is at a path: in the words `folders` where a folder is."""
+    """Raises ToolError unless there is a file at `path`. `folders` is the sentence for a folder there."""
     refuse_folder(backend, path, permits, folders)
     if backend.stat(path, permits) is None:
         backend.open_file(path, permits)[0].close()  # says what is missing, and what is like it

@@ -30,7 +30,7 @@ SIGNS = {"(", ")", "[[", "]]"}
 
 
 def extended_test(raw: bytes, tokens: Sequence[Token]) -> Command | Compound:
-    """What stands in `[[ … ]]` as a command `test`, or as several that `&&` or `||` joins.
+    """The command `test` that means the same as `[[ … ]]`, or several of them joined by `&&` or `||`.
 
     `tokens` are those of `raw`, the words `test …`. Raises NotProved where it has patterns, computes, or is no test.
     """
@@ -55,13 +55,12 @@ def extended_test(raw: bytes, tokens: Sequence[Token]) -> Command | Compound:
     if len(made) == 1 and not any(word.substitutions for word in made[0].words):
         return made[0]
     steps = [Step(join, Pipeline((one,))) for join, one in zip(joins, made, strict=True)]
-    return Compound(
-        "group", (Plan(tuple(steps)),)
-    )  # redirections hold for all of it, and for what runs inside
+    # In a group, redirections hold for all of it, and for what runs inside.
+    return Compound("group", (Plan(tuple(steps)),))
 
 
 def _condition(written: Sequence[str], words: Sequence[Word]) -> Command:
-    """One condition. `written`: its words as they are spelled, for a quoted operator is a text."""
+    """One condition as a command `test`. `written` has its words with their quotes: a quoted operator is a text."""
     words = [_unsplit(word) for word in words]
     negated = written[:1] == ["!"]
     operator, operands = _parts(written[negated:], words[negated:])

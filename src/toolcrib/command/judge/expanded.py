@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
 
+from toolcrib.access import Access, Reach
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.git_filters import git_folder
 from toolcrib.command.judge.git_operands import git_paths
@@ -17,9 +17,6 @@ from toolcrib.command.judge.links import Links
 from toolcrib.command.judge.recognise import Recognised, recognise
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
-
-PermitsPath: TypeAlias = Callable[[str, bool], bool]
-"""Whether rules let a command read an absolute path; with True, whatever lies below it too."""
 
 
 def objection_to_expanded(
@@ -71,25 +68,26 @@ def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: s
 
 
 def objection_of_rules(
-    argv: Sequence[str], folder: str, root: str, permits: PermitsPath | None
+    argv: Sequence[str], folder: str, root: str, permits: Callable[[Access], bool] | None
 ) -> str | None:
-    """Why a command must not be started with names that were unknown when rules decided on it, or None.
+    """The reason why rules keep a command from the paths that it was given only while it ran, or None.
 
-    `folder` is where it runs and `root` the workspace, as absolute paths. A sandbox hides files that rules deny, and
-    not what git has stored of them, so that git is denied a folder with any of them below.
+    `folder` is where it runs and `root` the workspace, as absolute paths. `permits` says whether rules allow an access
+    without asking. The sandbox hides files that rules deny. It does not hide what git has stored of them, so for git a
+    folder counts with all that lies below it.
     """
     known = None if permits is None else _recognised([Word((text,) if text else ()) for text in argv])
     if permits is None or known is None:
         return None  # there are none, or a person said yes to whatever the command is given
-    stored = known.name.startswith("git ")
-    for path in _places(known, folder):
-        if not permits(path, stored):
-            return f"{argv[0]}: not run, for a rule denies {paths.relative(path, root)}"
+    of_git = known.name.startswith("git ")
+    for path in (paths.relative(place, root) for place in _places(known, folder)):
+        if not permits(Access(Reach.READ, path, subtree=of_git)):
+            return f"{argv[0]}: not run, for rules do not let it read {path} unasked"
     return None
 
 
 def _places(known: Recognised, folder: str) -> Iterator[str]:
-    """The absolute paths that a command names; git finds some of them from the top of its repository."""
+    """The absolute paths that a command names. Git may mean one in the folder or at the top of the repository: both."""
     for one in known.operands:
         yield posixpath.normpath(posixpath.join(folder, one.path))
         if one.in_tree and (found := git_folder(posixpath.join(folder, known.folder))) is not None:

@@ -16,8 +16,8 @@ from itertools import islice
 from toolcrib.folder_handles import CLOEXEC, NONBLOCK
 
 COMPARES = {
-    "git status", "git diff", "git diff-files", "git diff-index", "git blame", "git annotate", "git ls-files",
-    "git hash-object",
+    "git status", "git diff", "git diff --no-index", "git diff-files", "git diff-index", "git blame", "git annotate",
+    "git ls-files", "git hash-object",
 }  # fmt: skip
 # As git reads these, and wider: sections of any spelling, also after another one on the same line.
 FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs[\s.]\s*"?extension\.[^"\]\n]*))', re.I)

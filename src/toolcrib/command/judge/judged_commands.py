@@ -221,7 +221,7 @@ class PlanJudge:
         return tuple(dict.fromkeys(operands)), reasons
 
     def _compares_files(self, known: Recognised, folders: Folders) -> bool:
-        """Whether `git diff` compares files as diff does: outside of a repository, or given a path that is."""
+        """Whether `git diff` compares files and not versions: outside of a repository, and for a path outside of it."""
         if known.name != "git diff" or self.links is None:
             return False
         for folder in folders:

@@ -181,9 +181,7 @@ class _Reader:
             words = self._words(node)
             sign = "$" if node.text.startswith("$") else ""
             if words:
-                self.tokens.found.append(
-                    Token("word", node.start, node.end, sign, words[0], tuple(words[1:]))
-                )
+                self.tokens.add("word", node, sign, words[0], more=tuple(words[1:]))
             else:
                 raise NotProved("a brace expansion to nothing")
         elif kind == "for_statement":
@@ -253,7 +251,7 @@ class _Reader:
         else:
             raise NotProved("an assignment whose value is not plain")
         group = Compound("set", (), (), name, word)
-        self.tokens.found.append(Token("set", node.start, node.end, word=word, group=group))
+        self.tokens.add("set", node, word=word, group=group)
 
     def _assigned(self, node: Node) -> tuple[str, Word]:
         """The name and the value of an assignment."""
@@ -314,7 +312,7 @@ class _Reader:
         ):
             raise NotProved("a loop that is too long or changes its folder")
         group = Compound("group", (plan,))
-        self.tokens.found.append(Token("group", node.start, node.end, group=group))
+        self.tokens.add("group", node, group=group)
 
     def _compound(self, node: Node, depth: int) -> None:
         """`if`, `while` and `until` with the plans of their parts, and `{ …; }`; no cd may be in them."""
@@ -340,7 +338,7 @@ class _Reader:
             raise NotProved(f"a {words[0]} that changes its folder")
         first = words[0]
         group = Compound(COMPOUND_KINDS.get(first, "group"), plans)
-        self.tokens.found.append(Token("group", node.start, node.end, group=group))
+        self.tokens.add("group", node, group=group)
 
     def _read_loop(
         self, node: Node, reads: re.Match[str], begin: Node, body: Sequence[Node], depth: int
@@ -356,7 +354,7 @@ class _Reader:
         if any(command.words[0].literal == "cd" for command in commands(plan)):
             raise NotProved("a loop that is too long or changes its folder")
         group = Compound("read", (plan,), variable=name, reads=how)
-        self.tokens.found.append(Token("group", node.start, node.end, group=group))
+        self.tokens.add("group", node, group=group)
 
     def _part(
         self, begin: Node, inside: Sequence[Node], end: Node, depth: int, variables: Variables = NONE
@@ -407,7 +405,7 @@ class _Reader:
     def _extended_test(self, node: Node, test: re.Match[str]) -> None:
         """`[[ … ]]` as the command `test …`, or as several that `&&` or `||` joins."""
         group = extended_test(f"test {test[1]}".encode(), self._tokens_of_test(test[1]))
-        self.tokens.found.append(Token("group", node.start, node.end, group=group))
+        self.tokens.add("group", node, group=group)
 
     def _heredoc(self, node: Node, depth: int) -> None:
         """Reads a here-document: `<<'END'`, or `<<END` if a shell would expand nothing in its body."""

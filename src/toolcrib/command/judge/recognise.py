@@ -139,7 +139,7 @@ def _fits(name: str, words: Sequence[Word]) -> bool:
 
 
 def _read_by(name: str, usage: Synopsis, words: Sequence[Word]) -> tuple[Arguments, Synopsis]:
-    """The arguments, and the row that they fit: one of what only reads, if there is one."""
+    """The arguments, and the row that they fit. Rows of uses that only read are tried first."""
     row = usage.reading
     while row is not None:
         try:

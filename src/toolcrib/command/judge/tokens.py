@@ -26,7 +26,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens that were found in a text, and what else may stand in it."""
+    """Collects the tokens of a text, and the places of what else may stand in it."""
 
     __slots__ = ("brackets", "found", "raw", "skipped")
 
@@ -36,11 +36,20 @@ class Tokens:
         self.skipped: list[tuple[int, int]] = []  # where comments stand, and bodies of here-documents
         self.brackets: list[tuple[int, int]] = []  # where tests end
 
-    def add(self, kind: Kind, node: Node, text: str = "", word: Word | None = None) -> None:
-        self.found.append(Token(kind, node.start, node.end, text, word))
+    def add(
+        self,
+        kind: Kind,
+        node: Node,
+        text: str = "",
+        word: Word | None = None,
+        *,
+        more: tuple[Word, ...] = (),
+        group: Stage | None = None,
+    ) -> None:
+        self.found.append(Token(kind, node.start, node.end, text, word, more, group))
 
     def in_order(self, start: int, end: int) -> list[Token]:
-        """All tokens in order, with newlines between them. Raises NotProved if any other text stands between them."""
+        """The tokens between two offsets, in order, with those of newlines. Raises NotProved for any other text."""
         skipped = [Token("newline", a, b, "skip") for a, b in (*self.skipped, *self.brackets)]
         ordered = sorted([*self.found, *skipped], key=lambda token: token.start)
         found: list[Token] = []
@@ -80,13 +89,16 @@ class Tokens:
 
 
 def line_end(raw: bytes, at: int) -> int:
-    """Where the line of an offset ends."""
+    """The offset of the newline that ends the line of `at`; the length of the text in its last line."""
     end = raw.find(b"\n", at)
     return len(raw) if end < 0 else end
 
 
 def here_document(raw: bytes, at: int, delimiter: bytes, *, tabs: bool) -> tuple[int, int]:
-    """Where the body of a here-document begins and ends: from the next line to the line that is the delimiter."""
+    """The offsets of the body of a here-document that is announced at `at`, with the delimiter at its end.
+
+    With `tabs` (`<<-`) tabs before the delimiter do not count. Raises NotProved if there is no end.
+    """
     line = raw[at : line_end(raw, at)]
     if b"'" in line or b'"' in line or b"\\" in line or b"#" in line:
         raise NotProved("quotes on the line of a here-document")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from toolcrib.access import Access
 from toolcrib.command.judge.expanded import (
-    PermitsPath,
     objection_of_rules,
     objection_to_expanded,
     objection_to_links,
@@ -54,8 +54,7 @@ from toolcrib.command.programs.xargs import XargsForm, words_of_input, xargs_for
 NOT_FOUND = 127
 NOT_RUN = 126
 MAX_STARTED = 1_000  # commands that one xargs starts
-# With -p no variable of the environment changes what it says.
-TYPE = ("bash", "-p", "-c", 'type "$@"', "bash")
+TELLS_TYPE = ("bash", "-p", "-c", 'type "$@"', "bash")  # -p: no variable changes what it says
 ROUND = 0.001  # seconds between two rounds of a loop
 
 
@@ -84,7 +83,7 @@ class _State:
     env: Mapping[str, str]
     harden_git: bool
     processes: list[PlanProcess]
-    permits: PermitsPath | None = None
+    permits: Callable[[Access], bool] | None = None
     status: int = 0  # of the last pipeline
     # The values of its variables, and the names to which its loops have come.
     names: Mapping[str, str] = field(default_factory=dict)
@@ -127,13 +126,13 @@ async def run_plan(
     timeout: float | None = None,
     harden_git: bool = True,
     workspace: str | None = None,
-    permits: PermitsPath | None = None,
+    permits: Callable[[Access], bool] | None = None,
 ) -> int:
     """Runs a plan to its end; returns its status, as `bash -c` would.
 
     Its programs get `env` and the variables that the plan sets. `harden_git` switches off those settings of a
     repository that would run programs. `workspace` is the absolute path that no link may lead out of, by default the
-    root of the host. `permits` is asked about paths that were not known before it ran. After `timeout` seconds it
+    root of the host. `permits` says whether rules allow a path that was not known before. After `timeout` seconds it
     ends everything that was started and raises TimeoutError; it does the same when the calling task is cancelled.
     """
     import asyncio
@@ -373,9 +372,11 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
         raise _Refused(wrong)
     if listed and (wrong := objection_to_listed(words, listed, state.folder)) is not None:
         raise _Refused(wrong)
-    denied = unknown and objection_of_rules(judged, state.folder, state.workspace, state.permits)
-    if denied:
-        raise _Refused(denied)
+    if (
+        unknown
+        and (wrong := objection_of_rules(judged, state.folder, state.workspace, state.permits)) is not None
+    ):
+        raise _Refused(wrong)
     if (wrong := objection_to_links(judged, Links(state.workspace, state.folder))) is not None:
         raise _Refused(wrong)
     return argv
@@ -434,7 +435,7 @@ async def _command(
     if name == "command" and argv[1:]:  # judging proved that it is `command -v NAME`
         argv = ["which", *argv[2:]]
     if name == "type":
-        argv = [*TYPE, *argv[1:]]
+        argv = [*TELLS_TYPE, *argv[1:]]
     env = {**state.env, **dict(command.env)}
     if (known := builtins.answer(argv, env, streams)) is not None:
         return await builtins.run(argv[0], *known, streams)

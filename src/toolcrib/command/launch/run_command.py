@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from toolcrib.access import Access
 from toolcrib.command.judge import Judgement, Plan
-from toolcrib.command.judge.expanded import PermitsPath
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
@@ -43,7 +43,7 @@ class CommandLine:
     stdin: int | None = None
     on_start: Callable[[], None] | None = None
     withheld: tuple[str, ...] = ()
-    permits: PermitsPath | None = None
+    permits: Callable[[Access], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

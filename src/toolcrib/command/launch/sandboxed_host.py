@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolcrib.access import Access
 from toolcrib.command.judge import Plan
-from toolcrib.command.judge.expanded import PermitsPath
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
 from toolcrib.command.launch.process import DRAIN, ProcessOutcome
@@ -52,7 +52,7 @@ async def run_as_plan(
     output: BoundedOutput,
     on_output: Callable[[BoundedOutput], None],
     workspace: str | None = None,
-    permits: PermitsPath | None = None,
+    permits: Callable[[Access], bool] | None = None,
 ) -> ProcessOutcome:
     """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()

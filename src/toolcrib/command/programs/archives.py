@@ -38,7 +38,10 @@ _DIFF = (
 
 
 def _packs(options: str, needs: str, operands: str = "read*") -> Synopsis:
-    """A program that replaces files, unless one of the options in `needs` is given; without files it is a filter."""
+    """The row of a program that replaces the files it is given.
+
+    It only reads with one of the options in `needs`, and without files, when it packs its input to its output.
+    """
     filters = Synopsis(options, "", check=_not_recursive)
     return Synopsis(
         options, "write*", "write", reading=Synopsis(options, operands, needs=needs, reading=filters)

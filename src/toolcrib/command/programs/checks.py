@@ -49,7 +49,7 @@ IP_SHOWS = {"sh", "show", "ls", "lst", "list"}
 
 
 def program_names(found: Arguments) -> None:
-    """What `type` looks for; it tells of no path."""
+    """Accepts names of programs for `type`. Of a path it would tell whether a file is there."""
     if not found.of("data") or not all(PROGRAM.fullmatch(name) for name in found.of("data")):
         raise NotProved("type: what is not the name of a program")
 
@@ -60,7 +60,7 @@ def told_of_terminal(found: Arguments) -> None:
 
 
 def replaced_variables(found: Arguments) -> None:
-    """envsubst puts values of variables into a text: all, unless it is told which."""
+    """Accepts envsubst that is told which variables to put in, if they may be shown. Otherwise it puts in any."""
     if found.options & {"-v", "--variables"}:
         return
     named = [name for word, _ in found.operands for name in re.findall(r"\$\{?(\w+)", word.literal or "$?")]
@@ -69,7 +69,7 @@ def replaced_variables(found: Arguments) -> None:
 
 
 def checked_style(found: Arguments) -> None:
-    """Settings of yamllint in an argument may name files that it reads."""
+    """Accepts settings of yamllint that name no file for it to read."""
     for option, word in found.values:
         if option in ("-d", "--config-data") and not YAML_STYLE.fullmatch(word.literal or ""):
             raise NotProved("yamllint: settings that may name a file")
@@ -105,7 +105,7 @@ def connections(found: Arguments) -> None:
 
 
 def no_ports(found: Arguments) -> None:
-    """fuser connects to a port that it is asked about (`8080/tcp`)."""
+    """Refuses ports (`8080/tcp`): to find their processes, fuser connects to them."""
     if any(name.rpartition("/")[2] in ("tcp", "udp") for name in found.of("read")):
         raise NotProved("fuser: a port, to which it connects")
 
@@ -147,7 +147,7 @@ def plain_names(found: Arguments) -> None:
 
 
 def option_first(found: Arguments) -> None:
-    """For programs whose option holds for the files behind it alone."""
+    """Refuses an option behind a file, for programs whose options hold only for the files that follow."""
     if not found.starts_with_option:
         raise NotProved("an option behind a file, for which it does not hold")
 

@@ -1,4 +1,4 @@
-"""The arguments of Miller (`mlr`): options, then verbs joined by `then`, each with options of its own, then files.
+"""Reads the arguments of Miller (`mlr OPTIONS VERB OPTIONS … then VERB … FILES`).
 
 Verbs that write files or run programs are not among those listed. https://miller.readthedocs.io
 """
@@ -88,7 +88,7 @@ KNOWN = frozenset(_WORDS.split())
 
 
 def files_of(words: Sequence[Word]) -> list[Word]:
-    """The files that Miller reads, given its arguments. Raises NotProved for what may do more than print."""
+    """The words among Miller's arguments that name files. Raises NotProved if it may do more than read and print."""
     found: list[Word] = []
     waiting = list(words)
     if (waiting[0].literal if waiting else "") == "help":
@@ -115,7 +115,7 @@ def files_of(words: Sequence[Word]) -> list[Word]:
 
 
 def _options(name: str, listed: dict[str, str], waiting: list[Word]) -> Iterator[Word]:
-    """Take the options from the front of the arguments; yields those of their values that are files."""
+    """Removes the leading options from `waiting`; yields the files among their values."""
     while waiting and waiting[0].prefix.startswith("-"):
         option = _next(waiting, name)
         kind = listed.get(option)

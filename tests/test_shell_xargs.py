@@ -129,6 +129,15 @@ async def test_nothing_runs_with_a_name_that_it_was_not_judged_for(name: str, te
     assert "shown" not in printed
 
 
+@pytest.mark.parametrize("text", ["ls | xargs nm", "ls | xargs -I{} nm {}", "strings *a.txt"])
+async def test_a_name_that_stands_for_a_list_of_arguments_is_handed_to_nobody(text: str, work: Path) -> None:
+    (work / "@a.txt").touch()
+    status, printed = await ran(text, work)
+    assert status
+    assert "not run" in printed
+    assert "shown" not in printed
+
+
 async def test_a_link_that_leads_out_stops_the_command(work: Path) -> None:
     (work / "way-out").symlink_to(work.parent / "outside")
     _, printed = await ran("ls | xargs -n1 cat", work)

@@ -43,14 +43,21 @@ def _packs(options: str, needs: str, operands: str = "read*") -> Synopsis:
     It only reads with one of the options in `needs`, and without files, when it packs its input to its output.
     """
     filters = Synopsis(options, "", check=_not_recursive)
-    return Synopsis(
-        options, "write*", "write", reading=Synopsis(options, operands, needs=needs, reading=filters)
-    )
+    reading = Synopsis(options, operands, needs=needs, reading=filters, check=_not_recursive)
+    return Synopsis(options, "write*", "write", reading=reading)
 
 
 def _not_recursive(found: Arguments) -> None:
+    """Below a folder it would show every file, and replace them where it writes."""
     if found.options & {"-r", "--recursive"}:
-        raise NotProved("it replaces files")
+        raise NotProved("it takes all files below a folder")
+
+
+def _two_files(found: Arguments) -> None:
+    """With one name, these compare a file with the one whose name it has without its ending."""
+    plain_names(found)
+    if found.placed != 2:
+        raise NotProved("a comparison with a file that is not named")
 
 
 def _pages(found: Arguments) -> None:
@@ -70,7 +77,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "lzop": _packs("-cdtlqvIfN -# --stdout --decompress --test --list --quiet --verbose --info --force", "-c --stdout -t --test -l --list -I --info"),
     "lzip": _packs("-cdtlqvfk0123456789 --stdout --decompress --test --list --quiet --verbose --force --keep", "-c --stdout -t --test -l --list"),
     "brotli": _packs("-cdtfkv0123456789 -q= -w= --stdout --decompress --test --force --keep --verbose --quality= --best", "-c --stdout -t --test"),
-    **dict.fromkeys(("zcat", "gzcat"), Synopsis("-fklqtvr --force --list --quiet --test --verbose --suffix= -S=")),
+    **dict.fromkeys(("zcat", "gzcat"), Synopsis("-fklqtv --force --list --quiet --test --verbose --suffix= -S=")),
     "bzcat": Synopsis("-fkqsv --force --keep --quiet --small --verbose"),
     **dict.fromkeys(("xzcat", "lzcat"), Synopsis("-fkqv -T= -F= --force --keep --quiet --verbose --threads= --format= --single-stream")),
     "zstdcat": Synopsis("-fkqv -D=< -T= --force --keep --quiet --verbose"),
@@ -81,7 +88,7 @@ SYNOPSES: dict[str, Synopsis] = {
     # less and more behind what unpacks
     **dict.fromkeys(("zless", "zmore", "bzless", "bzmore", "xzless", "xzmore", "zstdless"), Synopsis("", check=_pages)),
     **dict.fromkeys(("zdiff", "zcmp", "bzdiff", "bzcmp", "xzdiff", "xzcmp", "lzdiff"),
-                    Synopsis(_DIFF, "read read", check=plain_names)),
+                    Synopsis(_DIFF, "read read", check=_two_files, below="always")),
     "tar": Synopsis(
         "-tvzjJZaRi -f=< -C=< -H= --list --file=< --directory=< --gzip --gunzip --ungzip --bzip2 --xz --lzma --lzip --zstd --compress"
         " --auto-compress --verbose --exclude= --wildcards --no-wildcards --wildcards-match-slash --ignore-case --anchored --no-anchored"

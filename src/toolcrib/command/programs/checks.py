@@ -182,8 +182,15 @@ def no_commands(found: Arguments) -> None:
     ]
 
 
+def no_argument_file(found: Arguments) -> None:
+    """A word `@FILE` stands for the words in that file, also where it is the value of an option."""
+    if any(word.prefix.startswith("@") for word in (*(word for word, _ in found.operands), *found.apart)):
+        raise NotProved("arguments out of a file (@FILE)")
+
+
 def archive_member(found: Arguments) -> None:
     """`ar t FILE`: the letters of what it does come first."""
+    no_argument_file(found)
     letters = (found.of("data") or [""])[0].lstrip("-")
     if "t" not in letters or set(letters) - set("tvOV"):
         raise NotProved("ar: only listing (ar t FILE) is known to change nothing")

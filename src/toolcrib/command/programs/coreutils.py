@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.command.programs.checks import program_names, told_of_terminal
+from toolcrib.command.programs.checks import no_argument_file, program_names, told_of_terminal
 from toolcrib.command.programs.languages import (
     awk,
     character_sets,
@@ -10,7 +10,6 @@ from toolcrib.command.programs.languages import (
     exit_status,
     jq,
     man,
-    no_argument_file,
     printf,
     ps,
     sed,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.programs.languages import no_argument_file
+from toolcrib.command.programs.checks import no_argument_file
 from toolcrib.command.programs.options import Arguments, Synopsis
 
 _GOALS = {

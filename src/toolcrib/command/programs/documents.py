@@ -7,11 +7,11 @@ from toolcrib.command.programs.checks import (
     checked_style,
     cloc,
     dc,
+    no_argument_file,
     no_commands,
     option_first,
     replaced_variables,
 )
-from toolcrib.command.programs.languages import no_argument_file
 from toolcrib.command.programs.options import Synopsis
 
 SYNOPSES: dict[str, Synopsis] = {
@@ -25,7 +25,8 @@ SYNOPSES: dict[str, Synopsis] = {
         " --dwarf-start= --ctf= --ctf-parent= --ctf-symbols= --ctf-strings= --sframe? --histogram --wide"
         " --silent-truncation", check=no_argument_file),
     "gprof": Synopsis("-abcDilpPqQTvz -e= -E= -f= -F= -k= -C? -J? --brief --static-call-graph --no-static --ignore-non-functions --traditional"
-                  " --flat-profile? --no-flat-profile? --graph? --no-graph? --width= --demangle? --no-demangle --print-path", "read*"),
+                  " --flat-profile? --no-flat-profile? --graph? --no-graph? --width= --demangle? --no-demangle --print-path", "read*",
+                  check=no_argument_file),
     "objdump": Synopsis(
         "-afphxdDsLtTrRviHlFwUz -P= -b= -m= -j= -M= -E= -C? --archive-headers --file-headers --private-headers"
         " --private= --all-headers --disassemble --disassemble-all --full-contents --ctf? --sframe? --syms"
@@ -43,15 +44,17 @@ SYNOPSES: dict[str, Synopsis] = {
         " --with-symbol-versions", check=no_argument_file),
     "size": Synopsis("-ABGodxtf --common --target= --radix= --format= --totals", "read*", check=no_argument_file),
     "addr2line": Synopsis("-aipsfRr -b= -e=< -j= -C? --addresses --target= --exe=< --inlines --section= --pretty-print --basenames"
-                      " --functions --demangle? --recurse-limit --no-recurse-limit", "data*", needs="-e --exe"),
-    "c++filt": Synopsis("-_nprti -s= --strip-underscore --no-strip-underscore --no-params --no-verbose --types --format=", "data*"),
+                      " --functions --demangle? --recurse-limit --no-recurse-limit", "data*", needs="-e --exe",
+                      check=no_argument_file),
+    "c++filt": Synopsis("-_nprti -s= --strip-underscore --no-strip-underscore --no-params --no-verbose --types --format=", "data*",
+                    check=no_argument_file),
     # source files
     "hexyl": Synopsis(
         "-v -n= -c= -s= -o= --length= --bytes= --skip= --block-size= --no-squeezing --color= --border="
         " --display-offset=", "read"),
     "shellcheck": Synopsis(
-        "-aCo -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
-        " --enable= --shell= --severity= --wiki-link-count= --check-sourced"),
+        "-Co -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
+        " --enable= --shell= --severity= --wiki-link-count="),
     "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=< -d= --config-data=", below="always",
                      check=checked_style),
     "cloc": Synopsis("-v? --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="

@@ -127,12 +127,6 @@ def _regex_may_begin(before: str) -> bool:
     return before == "" or before in tuple("(,{};!~&|\n")
 
 
-def no_argument_file(found: Arguments) -> None:
-    """`@FILE` among the operands holds more arguments."""
-    if any(text.startswith("@") for text in found.of("read")):
-        raise NotProved("arguments out of a file (@FILE)")
-
-
 CHARACTER_SETS = re.compile(r"[A-Za-z0-9_.:-]*(?://(?:TRANSLIT|IGNORE|NON_IDENTICAL_DISCARD)?)*")
 
 

@@ -136,7 +136,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "wc": Synopsis("-clmwL --bytes --chars --lines --words --max-line-length --total="),
     "od": Synopsis(
         "-S= --strings? --endian= --output-duplicates --traditional "
-        "-abcdfhiloxsv -A= -j= -N= -t= -w= --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
+        "-abcdfhiloxsv -A= -j= -N= -t= -w? --address-radix= --skip-bytes= --read-bytes= --format= --width?"),
     **dict.fromkeys(("hexdump", "hd"), Synopsis(
         "-L? -e= -f=< --color? --one-byte-octal --one-byte-char --two-bytes-decimal --two-bytes-octal --two-bytes-hex "
         "--format= --format-file=< "

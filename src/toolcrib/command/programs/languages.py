@@ -25,8 +25,9 @@ SED_COMMAND = re.compile(
     rf"(?:\{{\s*|\}}[ \t]*(?:[;\n]\s*|\Z|(?=\}}))|{_LINES}"
     rf"|(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_JUMP}|{_SUBSTITUTE}|{_TRANSLATE})[ \t]*(?:[;\n]\s*|\Z|(?=\}})))"
 )
+# A number needs no blank behind it: `1system("x")` is 1 and what system says.
 AWK_WORDS = re.compile(
-    r"\b(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"
+    r"(?<![A-Za-z_])(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"
 )
 # A bracket whose first sign is ] or which holds [ or \\ ends elsewhere for other awks; / ends a pattern in some.
 AWK_REGEX = re.compile(
@@ -35,9 +36,10 @@ AWK_REGEX = re.compile(
 AWK_STRING = re.compile(r"(?:[^\"\\\n]|\\.)*\"")
 AWK_KEYWORDS = {"print", "printf", "return", "in", "do", "else", "case", "exit", "delete", "getline", "next"}
 AWK_HEADS = {"if", "while", "for", "switch"}  # what stands in parentheses after these is no operand
-AWK_WORD = re.compile(r"[\w.]+")
+AWK_WORD = re.compile(r"[0-9.]+|[A-Za-z_]\w*")
+# Before jq 1.7 blanks and comments may stand behind a $.
 JQ_WORDS = re.compile(
-    r"(?<![.\w\"])env\b|\$ENV|\$__prog_args|\b(?:import|include|modulemeta|get_search_list)\b"
+    r"(?<![.A-Za-z_\"])env\b|\$(?:[\s#]|ENV\b|__prog_args\b)|(?<![A-Za-z_])(?:import|include|modulemeta|get_search_list)\b"
 )
 TAR_LETTERS = re.compile(r"[vzjJZa]*t[vzjJZa]*f?")
 

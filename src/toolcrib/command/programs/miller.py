@@ -68,10 +68,11 @@ _ROWS: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 VERBS = {name: (listed_options(options), words) for name, (options, words) in _ROWS.items()}
 # What an expression of `put` and `filter` may be made of. It could run programs (system, exec), read the environment
-# (ENV) and write files (print > …), so each of its words must be known. A text has no escaped quote or backslash, which
-# versions may read in two ways.
+# (ENV) and write files (print > …), so each of its words must be known, also one that touches a number, as in
+# `1..system("x")`. A text has no escaped quote or backslash, which versions may read in two ways.
 TOKEN = re.compile(
-    r'"(?:[^"\\]|\\[^"\\])*"i?|(?P<word>[A-Za-z_]\w*)|[$@](?:\w+|\*|\{[^{}"]*\})|[0-9][\w.]*|[-+*/%<>=!&|^~?:.,;(){}\[\]\s]'
+    r'"(?:[^"\\]|\\[^"\\])*"i?|(?P<word>[A-Za-z_]\w*)|[$@](?:\w+|\*|\{[^{}"]*\})'
+    r"|0x[0-9a-fA-F]+|0b[01]+|0o[0-7]+|[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|[-+*/%<>=!&|^~?:.,;(){}\[\]\s]"
 )
 _WORDS = """if elif else for while in break continue true false var str num int float bool map arr funct NR FNR NF FILENAME
     FILENUM M_PI M_E unset filter begin end abs ceil floor round roundm truncate format fmtnum fmtifnum hexfmt min

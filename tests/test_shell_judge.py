@@ -35,7 +35,7 @@ PLAIN = [
     "ls -l \\\n  -a", "echo 'rm -rf /'", "grep -rn \"rm -rf /\" .", "echo a > /dev/null 2>&1", "ls &> /dev/null", "LC_ALL=C sort < a.txt",
     "bash -lc 'git status && ls'", "sh -c 'cat a.txt | wc'", "env LC_ALL=C sort a", "timeout 30 pytest", "nice -n 5 ls", "printf '%s\\n' a b",
     "tar -tzf a.tgz", "/usr/bin/git status", "date +%F", "node --version", "git show HEAD@{1}", "echo {}", "echo $'a\\tb'", "echo ---", "echo hi!",
-    "test -f package.json && npm test", "cat -- -x", "head -20 a; tail -n +3 b", "cat .env.example", "du -sh .", "diff -u a b", "cargo test",
+    "test -f package.json && npm test", "grep -rn -- --x src", "head -20 a; tail -n +3 b", "cat .env.example", "du -sh .", "diff -u a b", "cargo test",
 ]  # fmt: skip
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.checks import (
     archive_member,
     local_archive,
     no_commands,
     plain_names,
+    plain_words,
     seven_zip,
 )
 from toolcrib.command.programs.languages import tar, unzip
@@ -20,7 +23,7 @@ _XZ = (
     " --verbose --extreme --fast --best --threads= --suffix= --format= --check= --memlimit= --robot --single-stream --ignore-check"
 )
 _ZSTD = (
-    "-cdfklqtv -# -T= -D=< --stdout --decompress --force --keep --list --quiet --test --verbose --threads= --ultra --fast? --long?"
+    "-cdfklqtv -# -T? -D=< --stdout --decompress --force --keep --list --quiet --test --verbose --threads= --ultra --fast? --long?"
     " --no-progress --single-thread --format= --check --no-check"
 )
 _OUT = "-c --stdout --to-stdout"
@@ -65,6 +68,10 @@ def _pages(found: Arguments) -> None:
     no_commands(found)
 
 
+def _packed_grep(check: Callable[[Arguments], None]) -> Synopsis:
+    return Synopsis(_GREP, "data read*", instead="-e --regexp", check=check)
+
+
 SYNOPSES: dict[str, Synopsis] = {
     "gzip": _packs(_GZIP, _LOOKS),
     **dict.fromkeys(("gunzip", "uncompress"), _packs(_GZIP, _LOOKS)),
@@ -80,11 +87,11 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("zcat", "gzcat"), Synopsis("-fklqtv --force --list --quiet --test --verbose --suffix= -S=")),
     "bzcat": Synopsis("-fkqsv --force --keep --quiet --small --verbose"),
     **dict.fromkeys(("xzcat", "lzcat"), Synopsis("-fkqv -T= -F= --force --keep --quiet --verbose --threads= --format= --single-stream")),
-    "zstdcat": Synopsis("-fkqv -D=< -T= --force --keep --quiet --verbose"),
+    "zstdcat": Synopsis("-fkqv -D=< -T? --force --keep --quiet --verbose"),
     "lz4cat": Synopsis("-fqv", "read"),
     "funzip": Synopsis("", "read"),
-    **dict.fromkeys(("zgrep", "zegrep", "zfgrep", "bzgrep", "bzegrep", "bzfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep", "zstdgrep"),
-                    Synopsis(_GREP, "data read*", instead="-e --regexp", check=plain_names)),
+    **dict.fromkeys(("zgrep", "zegrep", "zfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep"), _packed_grep(plain_names)),
+    **dict.fromkeys(("bzgrep", "bzegrep", "bzfgrep", "zstdgrep"), _packed_grep(plain_words)),
     # less and more behind what unpacks
     **dict.fromkeys(("zless", "zmore", "bzless", "bzmore", "xzless", "xzmore", "zstdless"), Synopsis("", check=_pages)),
     **dict.fromkeys(("zdiff", "zcmp", "bzdiff", "bzcmp", "xzdiff", "xzcmp", "lzdiff"),

@@ -146,6 +146,13 @@ def plain_names(found: Arguments) -> None:
         raise NotProved("a pattern of several lines")
 
 
+def plain_words(found: Arguments) -> None:
+    """For scripts that split what their options say, too, at blanks."""
+    plain_names(found)
+    if not all(PLAIN_NAME.fullmatch(word.literal or "") for _, word in found.values):
+        raise NotProved("a value with signs that a script could misread")
+
+
 def option_first(found: Arguments) -> None:
     """Refuses an option behind a file, for programs whose options hold only for the files that follow."""
     if not found.starts_with_option:

@@ -203,11 +203,11 @@ SYNOPSES: dict[str, Synopsis] = {
         "-g= --goal= --prefix= --crown-margin --tagged-paragraph "
         "-cstu -w= -p= -# --width= --split-only --uniform-spacing"),
     "column": Synopsis(
-        "-dLl -O= -E= -H= -R= -T= -W= -r= -i= -p= -S= --table-name= --table-order= --table-columns= "
+        "-dL -l= -n= -O= -E= -H= -R= -T= -W= -r= -i= -p= -S= --table-name= --table-order= --table-columns= "
         "--table-columns-limit= --table-noextreme= --table-noheadings --table-header-repeat --table-hide= "
         "--table-right= --table-truncate= --table-wrap= --table-column= --table-maxout --keep-empty-lines --tree= "
         "--tree-id= --tree-parent= --output-width= --fillrows --columns= "
-        "-ntxeJ -s= -o= -c= -N= --table --separator= --output-separator= --json"),
+        "-txeJ -s= -o= -c= -N= --table --separator= --output-separator= --json"),
     "expand": Synopsis("-i -t= --initial --tabs="),
     "unexpand": Synopsis(
         "--first-only "

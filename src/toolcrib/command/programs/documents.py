@@ -37,7 +37,7 @@ SYNOPSES: dict[str, Synopsis] = {
         " --inlines --prefix= --prefix-strip= --dwarf-depth= --dwarf-start= --dwarf-check --ctf-parent="
         " --visualize-jumps --disassembler-color= --visualize-jumps?", check=no_argument_file),
     "nm": Synopsis(
-        "-aABDegjnopPrSsuUWXh -C? -f= -t= --debug-syms --print-file-name --demangle? --no-demangle"
+        "-aABDegjnopPrSsuWh -C? -f= -t= --debug-syms --print-file-name --demangle? --no-demangle"
         " --recurse-limit --no-recurse-limit --dynamic --format= --extern-only --ifunc-chars= --just-symbols"
         " --numeric-sort --no-sort --portability --reverse-sort --print-size --print-armap --quiet --size-sort"
         " --special-syms --synthetic --radix= --target= --undefined-only --defined-only --unicode= --no-weak"
@@ -53,7 +53,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-v -n= -c= -s= -o= --length= --bytes= --skip= --block-size= --no-squeezing --color= --border="
         " --display-offset=", "read"),
     "shellcheck": Synopsis(
-        "-Co -i= -e= -f= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
+        "-C -i= -e= -f= -o= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
         " --enable= --shell= --severity= --wiki-link-count="),
     "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=< -d= --config-data=", below="always",
                      check=checked_style),
@@ -192,7 +192,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-nNEsHvz -p= -F= -x= -i= --line-number --number-files --strip= --exclude= --include= --status --with-filename --no-filename"
         " --empty-files-as-removed --files= --addprefix= --format= --lines= --hunks= --clean --annotate --verbose")),
     "grepdiff": Synopsis("-nEsHv --output-matching= --line-number --extended-regexp --only-match= --verbose", "data read*"),
-    **dict.fromkeys(("interdiff", "combinediff"), Synopsis("-qU -p= -d= --strip-match= --quiet --ignore-case --ignore-all-space"
+    **dict.fromkeys(("interdiff", "combinediff"), Synopsis("-q -U= -p= -d= --strip-match= --quiet --ignore-case --ignore-all-space"
                                                        " --ignore-space-change --ignore-blank-lines --no-revert-omitted", "read read")),
     "recountdiff": Synopsis("-h"),
     "flipdiff": Synopsis("-qiwbBz -U= -p= -d= --unified= --strip-match= --drop-context= --quiet --ignore-case --ignore-all-space"

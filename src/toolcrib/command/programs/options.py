@@ -245,6 +245,9 @@ def _place(name: str, usage: Synopsis, rest: list[tuple[Word, bool]], found: Arg
         meanings = [*before, *([kinds[star][:-1]] * many), *after][: len(rest)]
     repeats = range(star, star + many) if star is not None else range(0)
     for at, ((word, safe), kind) in enumerate(zip(rest, meanings, strict=True)):
+        if safe and kind not in ("data", "name") and word.prefix.startswith("-"):
+            # In some version the option before -- may take it for its value.
+            raise NotProved(f"{name}: a name that begins with - (write ./ before it)")
         if word.is_glob and at not in repeats and not (kind == "read" and word.names_of_loops):
             raise NotProved(f"{name}: a pattern where one word belongs (it may become several)")
         listed = kind in ("read", "ref") and star is not None and lists_names(word)

@@ -91,7 +91,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "lz4cat": Synopsis("-fqv", "read"),
     "funzip": Synopsis("", "read"),
     **dict.fromkeys(("zgrep", "zegrep", "zfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep"), _packed_grep(plain_names)),
-    **dict.fromkeys(("bzgrep", "bzegrep", "bzfgrep", "zstdgrep"), _packed_grep(plain_words)),
+    **dict.fromkeys(("bzgrep", "bzegrep", "bzfgrep"), _packed_grep(plain_words)),
     # less and more behind what unpacks
     **dict.fromkeys(("zless", "zmore", "bzless", "bzmore", "xzless", "xzmore", "zstdless"), Synopsis("", check=_pages)),
     **dict.fromkeys(("zdiff", "zcmp", "bzdiff", "bzcmp", "xzdiff", "xzcmp", "lzdiff"),

@@ -106,7 +106,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-AedfFlwHL -p= -o= --no-headers --forest --sort=", "data*", check=ps),
     **dict.fromkeys(("whatis", "apropos"), Synopsis(
         "-vrwela -s= -L= --verbose --exact --regex --wildcard --and --long --sections= --section= --locale=", "data*")),
-    "zdump": Synopsis("-vVi -c= -t=", "data*"),
+    "zdump": Synopsis("-vVi -c= -t=", "read*"),
     "stty": Synopsis("-ag --all --save", "data", check=told_of_terminal),
     "shasum": Synopsis("-abctUpsw0 -a= --algorithm= --binary --check --text --UNIVERSAL --01 --quiet --status --strict --tag --warn"),
     "man": Synopsis(

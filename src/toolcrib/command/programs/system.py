@@ -70,7 +70,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "w": Synopsis("-husfoi --no-header --no-current --short --from --old-style --ip-addr", "data*"),
     "who": Synopsis(
         "-abdHlmpqrstTwu --all --boot --dead --heading --ips --login --process --count --runlevel --short"
-        " --time --mesg --users --message --writable", "data*"),
+        " --time --mesg --users --message --writable", "read*"),
     "vmstat": Synopsis(
         "-afmnsdDwty -p= -S= --active --forks --slabs --one-header --stats --disk --disk-sum --partition="
         " --unit= --wide --timestamp --no-first", "data*"),
@@ -95,7 +95,7 @@ SYNOPSES: dict[str, Synopsis] = {
        for verb in ("calendar", "timespan", "timestamp", "exit-status", "capability", "syscall-filter", "filesystems",
                     "compare-versions", "unit-paths")},
     "pidof": Synopsis("-scnqxz -o=", "data*", check=omitted),
-    "users": Synopsis("", "data*"),
+    "users": Synopsis("", "read*"),
     "uuidgen": Synopsis("-rmsx -n= -N= --random --md5 --sha1 --name= --namespace= --hex", ""),
     "mcookie": Synopsis("-v --verbose", ""),
     "pwdx": Synopsis("", "data*"),

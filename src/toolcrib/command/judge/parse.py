@@ -282,6 +282,8 @@ class _Reader:
         heads = ["for", "in", ";", "\n"]
         if name is None or body is None or body.kind != "do_group" or not may_be_assigned(name.text):
             raise NotProved("a loop")
+        if written and b"\n" in node.raw[node.start : written[0].start]:
+            raise NotProved("a loop whose first words stand on several lines")
         if name.text in self.loops:  # what it holds after the inner loop is what that left in it
             raise NotProved("a loop inside a loop over the same variable")
         known = all(value.literal is not None or (self.run_by_us and _is_pattern(value)) for value in values)

@@ -27,7 +27,7 @@ _ZSTD = (
     " --no-progress --single-thread --format= --check --no-check"
 )
 _OUT = "-c --stdout --to-stdout"
-_LOOKS = f"{_OUT} -l --list -t --test"
+_LOOKS = "-l --list -t --test"
 _GREP = (
     "-EFGivwxncolLqsHhab -e= -A= -B= -C= -m= -# --ignore-case --invert-match --word-regexp --line-regexp --count --only-matching"
     " --files-with-matches --files-without-match --line-number --with-filename --no-filename --extended-regexp --fixed-strings"
@@ -40,20 +40,29 @@ _DIFF = (
 )
 
 
-def _packs(options: str, needs: str, operands: str = "read*") -> Synopsis:
+def _packs(options: str, tells: str, operands: str = "read*") -> Synopsis:
     """The row of a program that replaces the files it is given.
 
-    It only reads with one of the options in `needs`, and without files, when it packs its input to its output.
+    It only reads where it prints what it makes, with one of the options in `tells`, by which it lists or tests, and without
+    files, when it packs its input to its output.
     """
     filters = Synopsis(options, "", check=_not_recursive)
-    reading = Synopsis(options, operands, needs=needs, reading=filters, check=_not_recursive)
-    return Synopsis(options, "write*", "write", reading=reading)
+    telling = Synopsis(options, operands, needs=tells, reading=filters, check=_only_tells)
+    printing = Synopsis(options, operands, needs=_OUT, reading=telling, check=_not_recursive)
+    return Synopsis(options, "write*", "write", reading=printing)
 
 
 def _not_recursive(found: Arguments) -> None:
     """Below a folder it would show every file, and replace them where it writes."""
     if found.options & {"-r", "--recursive"}:
         raise NotProved("it takes all files below a folder")
+
+
+def _only_tells(found: Arguments) -> None:
+    """Of several options that say what to do the last one counts."""
+    _not_recursive(found)
+    if found.options & {"-d", "--decompress", "--uncompress", "-z", "--compress"}:
+        raise NotProved("it replaces files")
 
 
 def _two_files(found: Arguments) -> None:
@@ -75,15 +84,15 @@ def _packed_grep(check: Callable[[Arguments], None]) -> Synopsis:
 SYNOPSES: dict[str, Synopsis] = {
     "gzip": _packs(_GZIP, _LOOKS),
     **dict.fromkeys(("gunzip", "uncompress"), _packs(_GZIP, _LOOKS)),
-    **dict.fromkeys(("bzip2", "bunzip2"), _packs(_BZIP2, f"{_OUT} -t --test")),
+    **dict.fromkeys(("bzip2", "bunzip2"), _packs(_BZIP2, "-t --test")),
     **dict.fromkeys(("xz", "unxz", "lzma", "unlzma"), _packs(_XZ, _LOOKS)),
     **dict.fromkeys(("zstd", "unzstd"), _packs(_ZSTD, _LOOKS)),
     **dict.fromkeys(("pigz", "unpigz"), _packs("-cdfkqtvlnN -p= -# --stdout --decompress --force --keep --quiet --test --verbose --list"
                                            " --processes=", _LOOKS)),
-    **dict.fromkeys(("lz4", "unlz4"), _packs("-cdtqvf -# --stdout --decompress --test --quiet --verbose --list --force --best --fast?", "-c --stdout -t --test --list", "read")),
-    "lzop": _packs("-cdtlqvIfN -# --stdout --decompress --test --list --quiet --verbose --info --force", "-c --stdout -t --test -l --list -I --info"),
-    "lzip": _packs("-cdtlqvfk0123456789 --stdout --decompress --test --list --quiet --verbose --force --keep", "-c --stdout -t --test -l --list"),
-    "brotli": _packs("-cdtfkv0123456789 -q= -w= --stdout --decompress --test --force --keep --verbose --quality= --best", "-c --stdout -t --test"),
+    **dict.fromkeys(("lz4", "unlz4"), _packs("-cdtqvf -# --stdout --decompress --test --quiet --verbose --list --force --best --fast?", "-t --test --list", "read")),
+    "lzop": _packs("-cdtlqvIfN -# --stdout --decompress --test --list --quiet --verbose --info --force", f"{_LOOKS} -I --info"),
+    "lzip": _packs("-cdtlqvfk0123456789 --stdout --decompress --test --list --quiet --verbose --force --keep", _LOOKS),
+    "brotli": _packs("-cdtfkv0123456789 -q= -w= --stdout --decompress --test --force --keep --verbose --quality= --best", "-t --test"),
     **dict.fromkeys(("zcat", "gzcat"), Synopsis("-fklqtv --force --list --quiet --test --verbose --suffix= -S=")),
     "bzcat": Synopsis("-fkqsv --force --keep --quiet --small --verbose"),
     **dict.fromkeys(("xzcat", "lzcat"), Synopsis("-fkqv -T= -F= --force --keep --quiet --verbose --threads= --format= --single-stream")),

@@ -165,7 +165,6 @@ SYNOPSES: dict[str, Synopsis] = {
     "systemd-sysext": Synopsis("--json= --no-legend --no-pager", ""),
     **{f"systemd-sysext {verb}": Synopsis("--json= --no-legend --no-pager", "") for verb in ("list", "status")},
     "systemd-mount": Synopsis("--list --no-legend --no-pager -l --full", "", needs="--list"),
-    "wdctl": Synopsis("-FInoOrTx -f= -o= --flags= --noflags --noheadings --noident --notimeouts --oneline --output= --raw --flags-only", ""),
     "prtstat": Synopsis("-r --raw", "data"),
     "slabtop": Synopsis("-o -s= --once --sort=", "", needs="-o --once"),
     "toe": Synopsis("-ahs -u=< -U=<", "read*"),

@@ -37,8 +37,8 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 OF_A_SHELL = {"cd", "exit", ":", "type", "command"}  # no programs
 SAYS = {"echo", "printf"}  # whatever they are given, they only print it
 PRINTS_FILES = Synopsis()
-# The names that find prints begin with its folders. `@NAME` is a list of arguments to some programs, `+NAME` a command.
-ODD_START = re.compile(r"[^\w./]")
+# What find hands on begins with the name of its folder, and `@NAME` or `+NAME` is more than a name to some programs.
+PLAIN_START = re.compile(r"[\w./]")
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 MORE_THAN_NAMES = {"-printf", "-ls", *FIND_RUNS}  # prints or runs something for each file
 CHOOSES_FILES = {"--include", "--glob", "--iglob", "-g"}  # with these, rg searches hidden files too
@@ -333,7 +333,7 @@ def _find(words: Sequence[Word]) -> Recognised:
             raise NotProved("find: a folder that is only known when it runs")
         if root.is_glob and (not root.prefix or root.prefix[0] in "(!),"):
             raise NotProved("find: a pattern that could become a part of its expression")
-        if ODD_START.match(root.prefix):
+        if root.prefix and not PLAIN_START.match(root.prefix):
             raise NotProved(
                 "find: a folder whose name a program could read as something else (write ./ before it)"
             )

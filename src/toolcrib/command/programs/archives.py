@@ -43,8 +43,8 @@ _DIFF = (
 def _packs(options: str, tells: str, operands: str = "read*") -> Synopsis:
     """The row of a program that replaces the files it is given.
 
-    It only reads where it prints what it makes, with one of the options in `tells`, by which it lists or tests, and without
-    files, when it packs its input to its output.
+    It only reads in three cases: it prints what it makes (`-c`), it lists or tests (an option in `tells`), or it is given no
+    file and turns its input into its output.
     """
     filters = Synopsis(options, "", check=_not_recursive)
     telling = Synopsis(options, operands, needs=tells, reading=filters, check=_only_tells)
@@ -53,20 +53,20 @@ def _packs(options: str, tells: str, operands: str = "read*") -> Synopsis:
 
 
 def _not_recursive(found: Arguments) -> None:
-    """Below a folder it would show every file, and replace them where it writes."""
+    """Refuses `-r`: the program would print or replace every file below a folder."""
     if found.options & {"-r", "--recursive"}:
         raise NotProved("it takes all files below a folder")
 
 
 def _only_tells(found: Arguments) -> None:
-    """Of several options that say what to do the last one counts."""
+    """Refuses an option that packs or unpacks: behind one that lists or tests, it is obeyed instead, and replaces files."""
     _not_recursive(found)
     if found.options & {"-d", "--decompress", "--uncompress", "-z", "--compress"}:
         raise NotProved("it replaces files")
 
 
 def _two_files(found: Arguments) -> None:
-    """With one name, these compare a file with the one whose name it has without its ending."""
+    """Requires two names: `zdiff a.gz` compares `a.gz` with `a`, which the command does not name."""
     plain_names(found)
     if found.placed != 2:
         raise NotProved("a comparison with a file that is not named")

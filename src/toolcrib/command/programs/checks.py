@@ -139,7 +139,7 @@ def ip(found: Arguments) -> None:
 
 
 def plain_names(found: Arguments) -> None:
-    """For scripts that put names into other programs' texts: names without signs that mean something there."""
+    """Refuses names with signs that have a meaning where a script puts them: in a command, or in a program for sed."""
     if not all(PLAIN_NAME.fullmatch(name) for name in found.of("read")):
         raise NotProved("a name with signs that a script could misread")
     if any("\n" in text for text in found.of("data")):
@@ -147,7 +147,7 @@ def plain_names(found: Arguments) -> None:
 
 
 def plain_words(found: Arguments) -> None:
-    """For scripts that split what their options say, too, at blanks."""
+    """As `plain_names`, for scripts that split the values of options, too: `bzgrep '-ex .env' y` searches `.env`."""
     plain_names(found)
     if not all(PLAIN_NAME.fullmatch(word.literal or "") for _, word in found.values):
         raise NotProved("a value with signs that a script could misread")
@@ -190,7 +190,7 @@ def no_commands(found: Arguments) -> None:
 
 
 def no_argument_file(found: Arguments) -> None:
-    """A word `@FILE` stands for the words in that file, also where it is the value of an option."""
+    """Refuses `@FILE`, in whose place a program takes the words in that file, also as the value of an option."""
     if any(word.prefix.startswith("@") for word in (*(word for word, _ in found.operands), *found.apart)):
         raise NotProved("arguments out of a file (@FILE)")
 

@@ -53,7 +53,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-v -n= -c= -s= -o= --length= --bytes= --skip= --block-size= --no-squeezing --color= --border="
         " --display-offset=", "read"),
     "shellcheck": Synopsis(
-        "-C -i= -e= -f= -o= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
+        "-i= -e= -f= -o= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
         " --enable= --shell= --severity= --wiki-link-count="),
     "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=< -d= --config-data=", below="always",
                      check=checked_style),

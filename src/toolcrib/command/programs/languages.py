@@ -25,7 +25,7 @@ SED_COMMAND = re.compile(
     rf"(?:\{{\s*|\}}[ \t]*(?:[;\n]\s*|\Z|(?=\}}))|{_LINES}"
     rf"|(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_JUMP}|{_SUBSTITUTE}|{_TRANSLATE})[ \t]*(?:[;\n]\s*|\Z|(?=\}})))"
 )
-# A number needs no blank behind it: `1system("x")` is 1 and what system says.
+# awk needs no blank behind a number: `1system("x")` runs x.
 AWK_WORDS = re.compile(
     r"(?<![A-Za-z_])(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"
 )
@@ -37,7 +37,7 @@ AWK_STRING = re.compile(r"(?:[^\"\\\n]|\\.)*\"")
 AWK_KEYWORDS = {"print", "printf", "return", "in", "do", "else", "case", "exit", "delete", "getline", "next"}
 AWK_HEADS = {"if", "while", "for", "switch"}  # what stands in parentheses after these is no operand
 AWK_WORD = re.compile(r"[0-9.]+|[A-Za-z_]\w*")
-# Before jq 1.7 blanks and comments may stand behind a $.
+# jq before 1.7 allows blanks and comments between a $ and its name.
 JQ_WORDS = re.compile(
     r"(?<![.A-Za-z_\"])env\b|\$(?:[\s#]|ENV\b|__prog_args\b)|(?<![A-Za-z_])(?:import|include|modulemeta|get_search_list)\b"
 )

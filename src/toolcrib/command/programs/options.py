@@ -246,7 +246,7 @@ def _place(name: str, usage: Synopsis, rest: list[tuple[Word, bool]], found: Arg
     repeats = range(star, star + many) if star is not None else range(0)
     for at, ((word, safe), kind) in enumerate(zip(rest, meanings, strict=True)):
         if safe and kind not in ("data", "name") and word.prefix.startswith("-"):
-            # In some version the option before -- may take it for its value.
+            # Where the option before it takes -- for its value, as some versions do, what follows is an option.
             raise NotProved(f"{name}: a name that begins with - (write ./ before it)")
         if word.is_glob and at not in repeats and not (kind == "read" and word.names_of_loops):
             raise NotProved(f"{name}: a pattern where one word belongs (it may become several)")

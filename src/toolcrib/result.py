@@ -110,9 +110,10 @@ class ToolResult:
     @property
     def text(self) -> str:
         """The text parts, joined by line breaks; JSON parts as compact JSON."""
-        if len(self.parts) == 1 and type(self.parts[0]) is Text:
-            return self.parts[0].text
-        return "\n".join(part.as_text() for part in self.parts)
+        parts = self.parts
+        if len(parts) == 1 and type(only := parts[0]) is Text:
+            return only.text
+        return "\n".join(part.as_text() for part in parts)
 
     def copy(self) -> ToolResult:
         """The same result as an object of its own."""

@@ -27,7 +27,7 @@ class Output:
         self._adapter: Any = None
         self._validator: Any = None
         self.fitting: type | None = None  # of which every value fits: a model was validated when it was made
-        self.to_json: Callable[..., bytes] | None = None
+        self.to_json: Callable[..., bytes] | None = None  # writes a value of the declared type
         if isinstance(declared, Mapping):
             self._of_schema(declared, tool)
             return
@@ -50,22 +50,18 @@ class Output:
             self.fitting = dict
         elif isinstance(hint, type) and hasattr(hint, "model_fields"):
             self.fitting = hint
-        self.to_json = self._json_of
+        self.to_json = self._adapter.serializer.to_json
 
-    def _json_of(self, value: Any, *, warnings: bool) -> bytes:
-        write = self._adapter.serializer
-        try:
-            text: bytes = write.to_json(value, warnings=warnings)
-        except ValueError as problem:
-            from pydantic_core import to_json
+    def without_half_pairs(self, value: Any, problem: ValueError) -> bytes:
+        """The JSON of a value that `to_json` could not write, as half a surrogate pair stands in it."""
+        from pydantic_core import to_json
 
-            from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs
+        from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs
 
-            if not is_about_half_pairs(problem):
-                raise
-            data = write.to_python(without_half_pairs(value), mode="json", warnings=False)
-            return to_json(without_half_pairs(data), inf_nan_mode="null")
-        return text
+        if not is_about_half_pairs(problem):
+            raise problem
+        data = self._adapter.serializer.to_python(without_half_pairs(value), mode="json", warnings=False)
+        return to_json(without_half_pairs(data), inf_nan_mode="null")
 
     def misfit(self, value: Any, text: str) -> str | None:
         """Why a value with the JSON `text` does not fit the declared type; None if it fits."""

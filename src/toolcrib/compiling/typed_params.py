@@ -49,6 +49,8 @@ class TypedParams:
         self.schema = clean(tell(raw) if UNSAID in repr(raw) else raw)
         self.written_digits = has_decimal_text(self.schema)
         self._count_keys = None if self.written_digits else key_counter(core)
+        # Where no number and no name needs a closer look: then the keys alone say whether the text says more.
+        self._count_alone = None if self._core is not None else self._count_keys
         self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
         if self.schema.get("type") != "object":
             raise ToolDefinitionError(
@@ -99,19 +101,18 @@ class TypedParams:
         made = build("Arguments", hints)
         made.__pydantic_config__ = {"extra": "forbid"}
         params = cls.of_type(made, tool=tool, extras=extras)
-        params._reserved = reserved if extras is not None else ()
+        if extras is not None and reserved:
+            params._reserved, params._count_alone = reserved, None
         return params
 
     def parse(self, text: str | bytes) -> Any:
         given = self._validate(text or "{}", strict=True)
+        count = self._count_alone
         if (
-            self._core is None
-            and self._count_keys is not None
+            count is not None
             and type(text) is str
-            and text.count(":") == self._count_keys(given)  # a colon in a string makes it more
+            and text.count(":") == count(given)  # a colon in a string makes it more
             and "\\" not in text
-            and not self._reserved
-            and text
         ):
             return given
         return self._looked_through(text, given)

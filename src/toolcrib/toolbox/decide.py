@@ -81,12 +81,11 @@ class Decider:
             decision = policy.decide(self.request_for(ready))
             ready = ready._replace(why=decision.rule or (decision.reason if decision.confined else ""))
             ready = ready._replace(confined=decision.confined) if decision.confined else ready
-        verb = decision.verb
-        if verb is DENY:
+        if decision.verb is DENY:
             return Refused(call, key, model_messages.denied(call.name, decision.reason))
         if definition.precheck is not None and (refusal := definition.precheck(tool.instance, params)):
             return Refused(call, key, model_messages.precheck(call.name, refusal))
-        reason = _why_ask(decision, effect, edits) if verb is ASK or edits else ""
+        reason = _why_ask(decision, effect, edits) if decision.verb is ASK or edits else ""
         if "doubt" in definition.hooks:
             reason, must_ask = _with_doubt(tool, params, reason)
             if must_ask:

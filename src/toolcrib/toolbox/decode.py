@@ -29,8 +29,7 @@ def decode(
     if turn_schema is None:
         try:
             if type(raw) is dict:
-                decoded = _decoded_object(raw, definition)
-                if decoded is not None:
+                if (decoded := _decoded_object(raw, definition)) is not None:
                     return decoded
             elif type(raw) is str:
                 given = definition.params.parse(raw)

@@ -142,14 +142,15 @@ class Execution(Deadline):
 
     def _shown(self, result: ToolResult) -> ToolResult | Generator[Any, Any, ToolResult]:
         """The result as the model is shown it. What is large is made so on a thread."""
-        tool, shown = self.ready.tool, self.executor.shown_to_model
-        only = result.parts[0] if len(result.parts) == 1 else None
-        size = len(only.text) if type(only) is Text else size_of(result)
-        tool.entry.large = size > LARGE
-        if size > LARGE:
-            return self._on_thread(shown, self.ready, result)
-        plain = size <= self.executor.fits and type(only) is Text and only.text.isascii()
-        return result if plain and tool.definition.facts.max_output is None else shown(self.ready, result)
+        tool, parts = self.ready.tool, result.parts
+        fits = self.executor.fits if tool.definition.facts.max_output is None else -1
+        if len(parts) != 1 or type(only := parts[0]) is not Text:
+            size = size_of(result)
+        elif (size := len(only.text)) <= fits and only.text.isascii():
+            tool.entry.large = False
+            return result
+        tool.entry.large, shown = size > LARGE, self.executor.shown_to_model
+        return self._on_thread(shown, self.ready, result) if size > LARGE else shown(self.ready, result)
 
     def _on_thread(self, fn: Callable[..., Any], *args: Any) -> Generator[Any, Any, Any]:
         return on_thread(self.executor.large_results, self, fn, *args)
@@ -158,8 +159,9 @@ class Execution(Deadline):
         """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
         executor, ready, tool = self.executor, self.ready, self.ready.tool
         definition = tool.definition
-        masking = executor.masking
-        params = ready.params if masking is None else masking.reveal_params(ready, definition)
+        params = (
+            ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
+        )
         if executor.sink.listeners:
             executor.sink.emit_new(ready.key.run, call_begins, ready)
         if definition.mode != "async" or definition.facts.retry is not None:

@@ -34,10 +34,15 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
             return ToolResult((as_part(value),)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(as_part(item) for item in value)), ""
-    to_json = output.to_json
-    text = to_json_text(value) if to_json is None else to_json(value, warnings=False).decode()
+    write = output.to_json
+    try:
+        text = to_json_text(value) if write is None else write(value, warnings=False).decode()
+    except ValueError as error:
+        text = output.without_half_pairs(value, error).decode()
+    if kind is output.fitting:
+        return new_text_result(text, is_data=True, json=text), ""
     shown: str = value if kind is str else text
-    problem = None if output.schema is None or kind is output.fitting else output.misfit(value, text)
+    problem = None if output.schema is None else output.misfit(value, text)
     if problem:
         return new_text_result(shown + model_messages.MISFIT_NOTE, is_data=kind is not str), problem
     return new_text_result(shown, is_data=kind is not str, json=None if output.schema is None else text), ""

@@ -76,25 +76,24 @@ class CallPath:
         self.plain = not (self.steps or self.own_steps)
 
     async def call(
-        self, ready: Prepared | Unprepared, deps: Any, timeout: float | None, record: Record | None
+        self, ready: Ready | Unprepared, deps: Any, timeout: float | None, record: Record | None
     ) -> ToolResult:
         """Prepare a call unless it is ready, ask if need be, run it, and record its one result.
 
         Only the caller's own cancellation is raised. It is one coroutine with few variables, as ten thousand may wait.
         """
-        if type(ready) is tuple:  # a Ready is one too, for a type checker
-            ready = self.preparation.without_awaiting(ready) or await self._prepared(ready, deps, record)  # type: ignore[arg-type]
-            if type(ready) is not Ready or self.runaway.calls:
-                return await self.finish(ready, deps, timeout, record)
-        assert type(ready) is Ready
+        if type(ready) is not Ready:
+            prepared = self.preparation.without_awaiting(ready) or await self._prepared(ready, deps, record)  # type: ignore[arg-type] # no Ready
+            if type(prepared) is not Ready or self.runaway.calls:
+                return await self.finish(prepared, deps, timeout, record)
+            ready = prepared
         started = self.timer()
         if self.executor is None:
             self.executor = self.make_executor()
         work: Execution | ExecutionThroughSteps
         if self.plain and ready.tool.entry.steps is None:
-            work = self.executor.start(
-                ready, deps, timeout or ready.tool.definition.facts.timeout or self.timeout
-            )
+            seconds = timeout or ready.tool.definition.facts.timeout or self.timeout
+            work = self.executor.start(ready, deps, seconds)
             if SDK in sys.modules or self.telemetry.given:
                 result = await self.telemetry.traced(ready, work, self.report.mask)
             else:
@@ -102,7 +101,7 @@ class CallPath:
         else:
             work = self._through_steps(self.executor, ready, deps, timeout)
             result = await work
-        waits = bool(self.runs.suspensions) and self._waits_inside(work, result)
+        waits = self.runs.suspensions and self._waits_inside(work, result)
         if not waits:
             if work.outside or (self.decider.tracks_taint and self._took_in(work.ready)):
                 result.outside = True

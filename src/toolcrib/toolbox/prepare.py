@@ -47,9 +47,7 @@ class Preparation:
         call, key, tool_list = unprepared
         name = call.name
         tool = self.resolver.registry.at_hand.get(name)
-        if tool is None or self.steps:
-            return None
-        if tool_list is not None and tool_list.entries.get(name) is not tool.entry:
+        if tool is None or self.steps or (tool_list and tool_list.entries.get(name) is not tool.entry):
             return None
         if self.sink.listeners:
             self.sink.emit_new(key.run, call_waits, (key, name, tool.definition.facts.title))

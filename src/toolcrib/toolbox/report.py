@@ -51,11 +51,12 @@ class Report:
         name, edits = ready.call.name, ready.edits
         if edits:
             result.edits = edits if self.masking is None else self.masking.mask_edits(edits)
+            self.stats[name].repairs += len(edits)
         if ready.changed:
             note = model_messages.other_arguments(ready.arguments, self.mask)
             result.parts = (*result.parts, Text(note))
         ready.execution.recorded = result
-        self.stats[name].count(result, duration, len(edits))
+        self.stats[name].count(result, duration)
         if problem:
             what = "failed" if result.is_error else "gave a result that does not match its schema"
             self.operator.problem(f"tool {name} {what}", problem)

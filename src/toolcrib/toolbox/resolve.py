@@ -40,8 +40,7 @@ class Resolver:
         name = call.name
         try:
             entry = await self.registry.entry(name)
-            refused = await self._not_there(call, key, entry, tool_list)
-            if refused is not None:
+            if (refused := await self._not_there(call, key, entry, tool_list)) is not None:
                 return refused
             assert entry is not None
             return await self._resolved(name, key, entry, stream, deps)

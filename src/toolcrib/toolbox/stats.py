@@ -33,11 +33,10 @@ class ToolStats:
     last_error: str = ""
     last_code: str = ""
 
-    def count(self, result: ToolResult, duration: float, repairs: int = 0) -> None:
+    def count(self, result: ToolResult, duration: float) -> None:
         """Count a finished call."""
         self.calls += 1
         self.total_duration += duration
-        self.repairs += repairs
         if result.is_error:
             self.failures += 1
             self.last_error = result.text[:LAST_ERROR]

@@ -31,6 +31,4 @@ class ToolList:
     broken: dict[str, str] = field(default_factory=dict)
     why_hidden: Callable[[Facts], str] | None = None
     dynamic: bool = False
-    takes_partials: bool = (
-        False  # whether a tool, or what a factory may make, looks at arguments as they stream in
-    )
+    takes_partials: bool = False  # whether a tool, or what a factory may make, reads partial arguments

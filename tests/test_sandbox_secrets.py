@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,12 @@ import pytest
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib.command.sandbox import Level
 from toolcrib.command.sandbox.files import secret_files
+from toolcrib.command.sandbox.files.file_view import file_view_of
+from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
 from toolcrib.command.sandbox.files.shown_settings import cleaned
 
 SECRET = "hunter2-canary"
+USER = 54_322  # an id that nobody has
 
 
 KEPT = {".gitconfig": "name = Ann", ".cargo/config.toml": "retry = 3", ".conda/.condarc": "- defaults"}
@@ -128,6 +133,55 @@ def test_environment_files_of_other_projects_are_hidden(
     for name, texts in (("hidden", hidden), ("shown", (*shown, *own))):
         said = run(kind(srv / "mine", readable=[srv]), f"cd {srv}; cat {' '.join(texts)}", srv / "mine").said
         assert said.count(SECRET) == (0 if name == "hidden" else len(texts)), said
+
+
+def test_the_time_of_a_placeholder_shows_no_secret(kind: type[Any], ws: Path, tmp_path: Path) -> None:
+    key = tmp_path / "home/.ssh/id"
+    key.parent.mkdir(parents=True)
+    key.write_text(SECRET)
+    sandbox = kind(ws, home=str(tmp_path / "home"), readable=[tmp_path])
+    run(sandbox, f"touch -d @{TIME_OF_A_PLACEHOLDER} {key.parent} {key.parent.parent}", ws)
+    assert SECRET not in run(sandbox, f"cat {key}", ws).said
+
+
+def test_what_cannot_be_looked_into_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command may take the rights from its user's own files (Landlock), and a later one may give them back."""
+    home, srv = tmp_path / "home", tmp_path / "srv"
+    shut = (home / ".conda", srv / "other", home / ".gitconfig")
+    for folder in (*shut[:2], tmp_path / "ws"):
+        folder.mkdir(parents=True)
+    (home / ".conda/aau_token").write_text(SECRET)
+    (home / ".gitconfig").write_text(SETTINGS[".gitconfig"])
+    monkeypatch.setattr(secret_files, "FOLDERS", (str(srv),))
+    for path in shut:
+        path.chmod(0)
+    try:
+        view = as_another_user(tmp_path, lambda: file_view_of(str(tmp_path / "ws"), home=str(home)).hidden)
+    finally:
+        for path in shut:
+            path.chmod(0o700)
+    assert {str(home / ".conda/aau_token"), str(srv / "other"), str(home / ".gitconfig")} <= view
+
+
+def as_another_user(place: Path, look: Callable[[], Sequence[str]]) -> set[str]:
+    """What it gives to a user whom rights limit, who owns everything below a place."""
+    if os.geteuid() != 0:
+        return set(look())
+    for path in (place, *place.rglob("*")):
+        os.chown(path, USER, USER)
+    around = [folder for folder in place.parents if folder.stat().st_mode & 0o005 != 0o005]
+    modes = [folder.stat().st_mode for folder in around]
+    for folder in around:
+        folder.chmod(0o755)
+    try:
+        os.seteuid(USER)
+        try:
+            return set(look())
+        finally:
+            os.seteuid(0)
+    finally:
+        for folder, mode in zip(around, modes, strict=True):
+            folder.chmod(mode)
 
 
 @pytest.mark.promise("sandbox.md", "`.env` files, `.ssh` and the like below `/opt`")

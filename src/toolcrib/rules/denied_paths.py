@@ -1,4 +1,4 @@
-# ruff: noqa: PTH110, PTH112, PTH208 - paths are text here
+# ruff: noqa: PTH110, PTH112 - paths are text here
 """Finds the files and folders that deny rules take from a call, for a sandbox, which knows no patterns.
 
 The search goes only into folders to which a pattern leads. Below a folder that a rule with exceptions matches, it
@@ -172,7 +172,7 @@ class _Search:
 
     def _deny(self, path: str, named: str, *, folder: bool, read_only: bool, link: bool = False) -> _Denial:
         """Note what rules deny of a path; `read_only` is what is already known of the folder above it."""
-        if _is_only_placeholder(path):
+        if is_placeholder(path):
             return _Denial(True, read_only, False)
         read, exceptions = self._match(READ, named, folder)
         if read is YES:
@@ -235,7 +235,7 @@ class _Search:
         """Denies the creation of missing files that a rule names in full."""
         for named in dict.fromkeys(self._paths_in_workspace()):
             path = f"{self.root}/{named}"
-            if os.path.lexists(path) and not _is_only_placeholder(path):
+            if os.path.lexists(path) and not is_placeholder(path):
                 continue
             above = posixpath.dirname(path)
             while not os.path.lexists(above):
@@ -269,17 +269,6 @@ class _Search:
             and not _is_below_any(path, self.read_only)
         ]
         return DeniedPaths(tuple(sorted(hidden)), tuple(sorted(read_only)), self.incomplete)
-
-
-def _is_only_placeholder(path: str) -> bool:
-    """Whether a path is only an empty placeholder of a sandbox, which keeps a command from creating something there.
-
-    A time stamp marks placeholders, and any folder may have that; so the folder must be empty, too.
-    """
-    try:
-        return is_placeholder(path) and not os.listdir(path)
-    except OSError:
-        return False
 
 
 def _is_below(path: str, folder: str) -> bool:

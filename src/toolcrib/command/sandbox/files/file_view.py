@@ -37,7 +37,7 @@ from toolcrib.command.sandbox.files.paths import (
     within,
     within_any,
 )
-from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder, is_placeholder
+from toolcrib.command.sandbox.files.placeholders import is_placeholder
 from toolcrib.command.sandbox.files.protected_links import without_links
 from toolcrib.command.sandbox.files.secret_files import secret_files_elsewhere
 from toolcrib.command.sandbox.files.shown_settings import settings_of, without_credentials_in
@@ -91,12 +91,12 @@ class FileView:
 
     def at(self, level: Level) -> FileView:
         """This view with the further paths of a level opened, and with what deny rules take from it removed."""
+        level = level.without_links()
         return self._opened(level)._without_denied(level)
 
     def _opened(self, level: Level) -> FileView:
-        """What is hidden below an opened path stays hidden; a path that has become a link is not opened."""
-        writable = [path for path in level.writable if os.path.realpath(path) == path]
-        opened = [*writable, *(path for path in level.readable if os.path.realpath(path) == path)]
+        """What is hidden below an opened path stays hidden."""
+        writable, opened = level.writable, (*level.writable, *level.readable)
         if not opened:
             return self
         shown = (path for path in opened if path not in self.shown and not within(path, self.workspace))
@@ -150,7 +150,9 @@ def file_view_of(
     homes = [own_home, *_home_of_the_account()]
     ours = own_files(home)
     candidates = [*_existing(SECRETS_OF_SYSTEM), *homes, *_there_below(homes, SECRETS_OF_HOME), *ours]
-    hidden = {path for path, status in existing(candidates) if not has_time_of_placeholder(status)}
+    # Under Landlock, commands may change the times and the rights of folders outside.
+    there = existing(candidates, shut=True)
+    hidden = {path for path in there if not (within(path, root) and is_placeholder(path))}
     redacted = _redacted(own_home)
     opened = {os.path.realpath(path) for path in readable}
     secret = {path for path in (*redacted, *secret_files_elsewhere()) if not within(path, root)} - opened
@@ -191,10 +193,10 @@ def _shown(home: str, hidden: set[str], readable: Iterable[str]) -> set[str]:
         *python_folders(),
         *(folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")),
     ]
-    found = {path for path, _ in existing(candidates)}
+    found = set(existing(candidates))
     around = (home, *SYSTEM_ROOTS)
     found = {path for path in found if not any(within(place, path) for place in around)}
-    found |= {path for path, _ in existing(readable)}
+    found |= {*existing(readable)}
     found = {path for path in found if innermost(path, hidden)}
     places = found | hidden
     # A path in a shown folder is shown anyway, unless something hidden lies between the two.

@@ -30,7 +30,7 @@ def own_files(home: str | None = None) -> tuple[str, ...]:
 
 def own_program_in(root: str) -> tuple[str, ...]:
     """The files of this Python and of toolcrib that lie in a workspace; both run outside of every sandbox."""
-    places = {path for path, _ in existing((sys.prefix, sys.base_prefix, SOURCE))}
+    places = {*existing((sys.prefix, sys.base_prefix, SOURCE))}
     inside = sorted(path for path in places if path.startswith(f"{root.rstrip('/')}/"))
     return tuple(path for path in inside if not any(path.startswith(f"{other}/") for other in inside))
 

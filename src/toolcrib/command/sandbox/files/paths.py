@@ -42,17 +42,24 @@ def between(root: str, path: str) -> list[str]:
     return [f"{root}/{'/'.join(parts[: count + 1])}" for count in range(len(parts))]
 
 
-def existing(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """For each path that exists: its real path, as `os.path.realpath` gives it, and its own status, also of a link."""
+def existing(paths: Iterable[str], *, shut: bool = False) -> Iterator[str]:
+    """The real path of each path that exists, as `os.path.realpath` gives it.
+
+    With `shut`, also of those that may exist, in a folder that nobody may look into now: its owner may change that.
+    """
     folders = _Folders()
     for path in paths:
         try:
             status = os.lstat(path)
+        except PermissionError:
+            if shut:
+                yield os.path.realpath(path)
+            continue
         except (OSError, ValueError):
             continue
         folder, _, name = path.rpartition("/")
         plain = path.startswith("/") and name not in NOT_A_NAME and not stat.S_ISLNK(status.st_mode)
-        yield f"{folders[folder]}/{name}" if plain else os.path.realpath(path), status
+        yield f"{folders[folder]}/{name}" if plain else os.path.realpath(path)
 
 
 class _Folders(dict[str, str]):

@@ -3,8 +3,9 @@
 An empty *folder* stands for a protected file that does not exist, so that a mount can cover it (a folder, because git
 ignores empty ones). Other processes may have commands in the same workspace: whoever needs a placeholder holds a lock
 on it, and the last one removes it, because removing it would also remove the mounts on it. A placeholder is known by
-its modification time, which no folder has by chance and which any use of it changes. So one that a killed process left
-behind is recognised, and is not taken for the user's own folder.
+its modification time, which no folder has by chance and which any use of it changes, and by its emptiness, for a
+command may give any folder that time. So one that a killed process left behind is recognised, and is not taken for the
+user's own folder.
 
 An empty *file* stands for a path that a command may write and that does not exist: neither a mount nor a Landlock rule
 can name it, and to open its folder instead would open far more.
@@ -28,25 +29,26 @@ OPEN = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 def is_placeholder(path: str) -> bool:
-    """Whether a path is an empty folder of ours, which for its user does not exist."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return False
-    return has_time_of_placeholder(found)
+    """Whether a path is a folder of ours that does not exist for its user: it is empty, or holds only others."""
+    todo = [path]
+    while todo:
+        folder = todo.pop()
+        try:
+            if not has_time_of_placeholder(os.lstat(folder)):
+                return False
+            todo += [f"{folder}/{name}" for name in os.listdir(folder)]
+        except OSError:
+            return False
+    return True
 
 
 def _is_there(path: str) -> bool:
     """Whether a path exists for its user."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return False
-    return not has_time_of_placeholder(found)
+    return os.path.lexists(path) and not is_placeholder(path)
 
 
 def has_time_of_placeholder(status: os.stat_result) -> bool:
-    """Whether this is a placeholder if the folder is empty, or holds nothing but others: any program can set times."""
+    """Whether a folder may be a placeholder. Any program can set times: `is_placeholder` also looks into the folder."""
     return stat.S_ISDIR(status.st_mode) and status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
 
 

@@ -60,6 +60,11 @@ def _search(folders: tuple[str, ...], now: int) -> tuple[str, ...]:
                 known = [
                     (entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
                 ]
+        except PermissionError:
+            # A command may give its user's own folder the rights again that an earlier one took from it.
+            if _is_own(folder):
+                found.append(folder)
+            continue
         except OSError:
             continue
         secret = [f"{folder}/{name}" for name, _, is_link in known if not is_link and holds_secrets(name)]
@@ -79,6 +84,13 @@ def holds_secrets(name: str) -> bool:
     [True, True, False, True, False]
     """
     return name in NAMES or (name.startswith(START) and not name.endswith(EXAMPLES))
+
+
+def _is_own(folder: str) -> bool:
+    try:
+        return os.lstat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _remote_mounts() -> set[str]:

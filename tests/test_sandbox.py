@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,21 @@ def test_readable_folders_can_be_read_and_not_written(kind: type[Any], ws: Path,
     assert run(opened, f"cat {other}/data", ws).said == "data\n"
     assert run(opened, f"echo x >{other}/data", ws).code != 0
     assert (other / "data").read_text() == "data\n"
+
+
+def test_a_link_in_the_place_of_an_opened_path_opens_nothing(
+    kind: type[Any], ws: Path, tmp_path: Path
+) -> None:
+    """A permission for a path of the workspace counts in later runs, and a command may have put a link there."""
+    (tmp_path / "outside").mkdir()
+    (ws / "out").symlink_to("../outside")
+    level = replace(Level.of("read_only"), writable=(str(ws / "out"),))
+    run(
+        kind(ws, level, readable=[tmp_path / "outside"]),
+        f"echo x > out/file; echo x > {tmp_path}/outside/file",
+        ws,
+    )
+    assert list((tmp_path / "outside").iterdir()) == []
 
 
 def test_a_home_that_is_the_workspace_keeps_its_secrets(tmp_path: Path) -> None:

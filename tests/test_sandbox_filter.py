@@ -76,6 +76,9 @@ REFUSE, LACKS = seccomp.ERRNO | 1, seccomp.ERRNO | 38
         ("x86_64", X86, 16, (0, 0x541B), seccomp.ALLOW),
         ("x86_64", X86, 16, (0, 0x541C), REFUSE),  # TIOCLINUX
         ("x86_64", X86, 16, (0, 0x40086602), REFUSE),  # flags of a file
+        ("x86_64", X86, 16, (0, 0x40087602), REFUSE),  # its generation
+        ("x86_64", X86, 16, (0, 0x50009401), REFUSE),  # a snapshot of btrfs
+        ("x86_64", X86, 16, (0, 0x40049409), seccomp.ALLOW),  # a copy that shares its blocks (FICLONE)
         ("x86_64", X86, 29, (1, 1, 0), REFUSE),  # shmget
         ("aarch64", ARM, 180, (), REFUSE),  # mq_open
         ("x86_64", X86, 294, (), LACKS),  # inotify_init1

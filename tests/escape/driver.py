@@ -27,18 +27,31 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
-from toolcrib.command.sandbox import Bubblewrap, Landlock, Launch, Limits, NoSandbox, Sandbox, environment
+from toolcrib.command.sandbox import (
+    Bubblewrap,
+    Landlock,
+    Launch,
+    Level,
+    Limits,
+    NoSandbox,
+    Sandbox,
+    environment,
+)
 from toolcrib.command.sandbox.process.warm_launcher import start_warm
 
 ESCAPED = "escaped"
 MARKER = "ESCAPE_MARKER"
-START = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('escape.attempts', None, '__main__')"
+START = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1), None, '__main__')"
 LIMITS = Limits(processes=40, memory=512 << 20, together=4 << 30, file_size=32 << 20, scratch=24 << 20)
-BACKENDS: dict[str, Callable[[str, str], Sandbox]] = {
-    "none": lambda ws, home: NoSandbox(),
-    "landlock": lambda ws, home: Landlock(ws, home=home, limits=LIMITS),
-    "bubblewrap": lambda ws, home: Bubblewrap(ws, home=home, limits=LIMITS),
-    "bubblewrap+landlock": lambda ws, home: Bubblewrap(ws, home=home, limits=LIMITS, landlock=True),
+BACKENDS: dict[str, Callable[[str, str, str], Sandbox]] = {
+    "none": lambda ws, home, opened: NoSandbox(),
+    "landlock": lambda ws, home, opened: Landlock(ws, Level(readable=(opened,)), home=home, limits=LIMITS),
+    "bubblewrap": lambda ws, home, opened: Bubblewrap(
+        ws, Level(readable=(opened,)), home=home, limits=LIMITS
+    ),
+    "bubblewrap+landlock": lambda ws, home, opened: Bubblewrap(
+        ws, Level(readable=(opened,)), home=home, limits=LIMITS, landlock=True
+    ),
 }
 
 
@@ -70,6 +83,8 @@ class Stage:
                 f"{self.home}/.config/gh",
                 f"{self.home}/notes",
                 f"{self.home}/.cargo/bin",
+                f"{self.home}/.gradle/caches/modules-2",
+                f"{self.home}/.conda",
                 f"{self.ws}/.toolcrib",
             ),
             *(f"{self.ws}/sub/.git/hooks", f"{self.ws}/mountpoint"),
@@ -84,6 +99,9 @@ class Stage:
         ):
             self._file(f"{self.home}/{name}", self.secret)
         self._file(f"{self.home}/.cargo/credentials.toml", self.secret)
+        self._file(f"{self.home}/.conda/aau_token", self.secret)
+        self.opened = f"/tmp/{self.token}-opened"
+        self._file(self.opened, "before")
         self._file(
             f"{self.home}/.gitconfig", f"[http]\n\textraHeader = Authorization: Bearer {self.secret}\n"
         )
@@ -221,7 +239,7 @@ class Stage:
             "agent": f"{self.home}/.gnupg/S.agent", "display": f"/tmp/{self.token}-X",
             "segment": self.key, "terminal": os.ttyname(self.theirs), "scratch": LIMITS.scratch,
             "processes": LIMITS.processes, "memory": LIMITS.memory, "file_size": LIMITS.file_size,
-            "system_file": f"{self.base}/lib/escape/attempts.py",
+            "opened": self.opened, "system_file": f"{self.base}/lib/escape/attempts.py",
         }  # fmt: skip
 
     def effects(self) -> dict[str, bool]:
@@ -278,6 +296,9 @@ class Stage:
             "end_another_process": self.victims[0].poll() is not None,
             "limit_another_process": " 77 " in text(f"/proc/{self.victims[1].pid}/limits"),
             "slow_down_another_process": os.getpriority(os.PRIO_PROCESS, self.victims[1].pid) == 19,
+            "make_folder_by_a_mount_point": there(f"{self.outside}/modules-2"),
+            "write_by_a_mount_point": there(f"{self.outside}/by-a-mount-point"),
+            "set_generation_outside": _generation(f"{self.outside}/flags") == 4242,
             "outlive_the_command": there(f"{self.ws}/survived"),
         }  # fmt: skip
 
@@ -294,7 +315,13 @@ class Stage:
         self.libc.mq_unlink(f"/{self.token}".encode())
         os.close(self.reading)
         below_run = self._datagrams()["send_to_daemon_socket_below_run_by_a_pair"]
-        for path in (below_run, f"/dev/shm/{self.token}", f"/tmp/{self.token}", f"/tmp/{self.token}-X"):
+        for path in (
+            self.opened,
+            below_run,
+            f"/dev/shm/{self.token}",
+            f"/tmp/{self.token}",
+            f"/tmp/{self.token}-X",
+        ):
             with suppress(OSError):
                 os.unlink(path)
 
@@ -318,6 +345,13 @@ def _flags(path: str) -> int:
     return flags[0]
 
 
+def _generation(path: str) -> int:
+    version = bytearray(8)
+    with open(path) as file, suppress(OSError):
+        fcntl.ioctl(file, 0x80087601, version)
+    return int.from_bytes(version[:4], sys.byteorder)
+
+
 def _read(fd: int) -> bytes:
     try:
         return os.read(fd, 4096)
@@ -336,13 +370,19 @@ def _text(path: str) -> str:
 def run(backend: str, base: str, start: str) -> dict[str, Any]:
     stage = Stage(base)
     try:
-        sandbox = BACKENDS[backend](stage.ws, stage.home)
+        sandbox = BACKENDS[backend](stage.ws, stage.home, stage.opened)
         env = dict(os.environ) if backend == "none" else environment(os.environ)
+        run_one = (lambda launch: asyncio.run(_warm(launch))) if start == "warm" else _cold
         launcher = asyncio.run(_start_warm_launcher()) if start == "warm" else os.getpid()
-        given = json.dumps({**stage.given(), "launcher": launcher})
-        argv = [sys.executable, "-I", "-S", "-c", START, f"{base}/lib", given]
-        with sandbox.launch(argv, cwd=stage.ws, env=env) as launch:
-            code, said = asyncio.run(_warm(launch)) if start == "warm" else _cold(launch)
+        given = json.dumps({**stage.given(), "launcher": launcher, "backend": backend})
+        # An earlier command, before anything was opened for it, and the one that tries to get out.
+        for module, level in (
+            ("escape.earlier", None if backend == "none" else Level()),
+            ("escape.attempts", None),
+        ):
+            argv = [sys.executable, "-I", "-S", "-c", START, f"{base}/lib", module, given]
+            with sandbox.launch(argv, cwd=stage.ws, env=env, level=level) as launch:
+                code, said = run_one(launch)
         time.sleep(1.4)
         found = said.decode("utf-8", "replace").rpartition("@@")[2]
         try:

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import struct
 import subprocess
 
 from .trying import (
@@ -143,6 +144,31 @@ def set_flags_outside() -> None:
     fcntl.ioctl(fd, 0x80086601, flags)
     flags[0] |= 0x40  # not to be dumped
     fcntl.ioctl(fd, 0x40086602, bytes(flags))
+
+
+@attempt
+def set_generation_outside() -> None:
+    fd = os.open(OUT + "/flags", os.O_RDONLY)
+    fcntl.ioctl(fd, 0x40087602, struct.pack("=q", 4242))
+
+
+@attempt
+def make_folder_by_a_mount_point() -> None:
+    """`earlier` put a link into the place of a folder of a cache in which a mount point is made."""
+    os.mkdir(HOME + "/.gradle/read-only/modules-2")
+
+
+@attempt
+def write_by_a_mount_point() -> None:
+    """`earlier` put a link into the place of a temporary file on which an opened file is mounted."""
+    write(GIVEN["opened"])
+
+
+@attempt
+def read_token_in_a_folder_that_was_shut() -> None:
+    """`earlier` took the rights from a folder of a toolchain, so that its secrets could not be looked for."""
+    os.chmod(HOME + "/.conda", 0o700)
+    holds(HOME + "/.conda/aau_token", GIVEN["secret"])
 
 
 @attempt

@@ -101,7 +101,6 @@ class Bubblewrap(ConfiningSandbox):
             self._protect(launch, view)
         launch.on_close += create_missing_files(level.writable)
         scratch = self.scratch.path()
-        launch.on_close += create_missing_files(mount_points_in(scratch, level))
         # An empty one is hidden instead: it may be a file that would stop its program.
         redacted = {
             path: inherited_data(launch, data)
@@ -110,6 +109,7 @@ class Bubblewrap(ConfiningSandbox):
         }
         caches = cache_mounts(view, self.caches.path())
         words += mount_arguments(view, level, self.limits, scratch, redacted, caches)
+        launch.on_close += create_missing_files(mount_points_in(scratch, level))
         words += ["--chdir", launch.cwd]
         if seccomp.supported():
             allowed = seccomp.SyscallFilter(internet=True, unix=self.unix_sockets, alone=True)

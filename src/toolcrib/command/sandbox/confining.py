@@ -114,6 +114,7 @@ class ConfiningSandbox:
             raise SandboxError("a command cannot be given more than its sandbox was made for")
         self.check_available()
         _check_descriptors()
+        level = level.without_links()
         view = self.view(level)
         launch = Launch(list(argv), dict(env), cwd)
         launch.on_close += [self.scratch.keep_alive, self.caches.keep_alive]

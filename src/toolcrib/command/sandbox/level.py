@@ -159,6 +159,14 @@ class Level:
             return replace(self, writable=_added(self.writable, target))
         return replace(self, readable=_added(self.readable, target))
 
+    def without_links(self) -> Level:
+        """This level without further paths that are links now: a command may have put one in the place of a path."""
+        writable, readable = (
+            tuple(path for path in paths if os.path.realpath(path) == path)
+            for paths in (self.writable, self.readable)
+        )
+        return replace(self, writable=writable, readable=readable)
+
     def only_reading(self) -> Level:
         """The level for a command that was proved to only read: it cannot write, and it reaches no network."""
         return replace(self, files=Files.READ_ONLY, network=Network.OFF, hosts=(), writable=())

@@ -61,6 +61,7 @@ def mount_arguments(
     mounts |= _temporary(view, level, limits, scratch)
     mounts |= _writable(view, level)
     _fix(mounts, view, level)
+    _clear_mount_points(mounts)
     outer_first = sorted(mounts, key=lambda path: path.split("/"))
     words += [word for path in outer_first for word in mounts[path]]
     # Made read-only when everything is mounted in it: files beside the workspace must not seem to be written.
@@ -117,6 +118,20 @@ def _fix(mounts: Mounts, view: FileView, level: Level) -> None:
     for path in [path for path, words in mounts.items() if _reopens_denied(path, words, view)]:
         del mounts[path]
     mounts |= {path: _emptied(path, level) for path in view.denied if os.path.exists(path)}
+
+
+def _clear_mount_points(mounts: Mounts) -> None:
+    """Removes links where mount points are made in folders of ours that earlier commands wrote to.
+
+    bwrap would follow them, outside the sandbox, and create folders and files where they lead.
+    """
+    ours = {path: words[1] for path, words in mounts.items() if words[0] == "--bind" and words[1] != path}
+    for path in mounts:
+        if (around := innermost_around(path, mounts)) in ours:
+            place = ours[around] + path[len(around) :]
+            for part in (*between(ours[around], place), place):
+                if os.path.islink(part):
+                    os.unlink(part)
 
 
 def _size(size: int | None) -> list[str]:

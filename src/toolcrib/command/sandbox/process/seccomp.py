@@ -21,8 +21,16 @@ NEW_NAMESPACES = 0x7E020000 | 0x80  # mount, cgroup, uts, ipc, user, pid, net; t
 SET_ID = 0o6000
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 SOCK_TYPE, SOCK_STREAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_PACKET = 0xF, 1, 3, 5, 10
-# Typing into a terminal (TIOCSTI, TIOCLINUX); flags of files that one may only read (SETFLAGS, FSSETXATTR, VERITY).
-FORBIDDEN_CONTROLS = (0x5412, 0x541C, 0x40086602, 0x40046602, 0x401C5820, 0x40806685)
+FORBIDDEN_CONTROLS = (
+    0x5412, 0x541C,  # typing into a terminal: TIOCSTI, TIOCLINUX
+    # What changes files and folders that one may only read. Flags: SETFLAGS, FSSETXATTR, VERITY, FAT's attributes;
+    0x40086602, 0x40046602, 0x401C5820, 0x40806685, 0x40047211,
+    # generations: SETVERSION, also ext4's older one; encryption: SET_ENCRYPTION_POLICY, ADD_ and REMOVE_ENCRYPTION_KEY;
+    0x40087602, 0x40047602, 0x40086604, 0x40046604, 0x800C6613, 0xC0506617, 0xC0406618,
+    # subvolumes of btrfs: SNAP_CREATE, SUBVOL_CREATE, SNAP_DESTROY, the second version of each, SUBVOL_SETFLAGS,
+    # SET_RECEIVED_SUBVOL.
+    0x50009401, 0x5000940E, 0x5000940F, 0x50009417, 0x50009418, 0x5000943F, 0x4008941A, 0xC0C89425,
+)  # fmt: skip
 EVERYBODY, ITSELF = 0xFFFFFFFF, 0  # kill(-1), prlimit(0)
 
 # System calls that act on other processes, on the kernel, or on what the sandbox is built of: x86-64, aarch64.

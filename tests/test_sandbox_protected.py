@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,47 @@ def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws
     (ws / "conf/envrc").hardlink_to(ws / ".envrc")
     run(kind(ws), "echo evil > conf/envrc", ws)
     assert (ws / ".envrc").read_text() == "mine"
+
+
+def test_however_much_a_command_adds_goes_again(kind: type[Any], ws: Path) -> None:
+    (ws / ".husky").mkdir()
+    (ws / ".husky/pre-commit").write_text("mine")
+    many = 'python3 -c \'for number in range(5_000): open(f".husky/{number}", "w").close()\''
+    done = run(kind(ws), f"{many}; echo evil > .husky/pre-commit; echo evil > .husky/zz", ws)
+    assert [path.name for path in (ws / ".husky").iterdir()] == ["pre-commit"]
+    assert (ws / ".husky/pre-commit").read_text() == "mine" and done.restored == [f"{ws}/.husky"]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "mkdir x; echo evil > x/config.toml; ln -s x mise",
+        "mkdir x; echo evil > x/mise.toml; ln -s x .config",
+        "mkdir x; ln -s ../../conf x/mise; ln -s x .config",
+    ],
+)
+def test_a_new_link_above_a_protected_path_is_removed(kind: type[Any], ws: Path, attack: str) -> None:
+    done = run(kind(ws), attack, ws)
+    assert done.code == 0 and len(done.restored) == 1
+    assert not any((ws / path).exists() for path in ("mise/config.toml", ".config/mise.toml", ".config/mise"))
+
+
+def test_what_is_too_large_to_be_put_back_is_set_aside_and_never_called_put_back(
+    kind: type[Any], ws: Path
+) -> None:
+    """Whatever times a command gives it."""
+    large = ws / ".husky/large"
+    large.parent.mkdir()
+    large.write_bytes(bytes(5 << 20))
+    with kind(ws).launch(["sh", "-c", ATTACK_ON_LARGE], cwd=str(ws), env={"PATH": "/usr/bin:/bin"}) as launch:
+        subprocess.run(launch.argv, env=launch.env, cwd=ws, pass_fds=launch.pass_fds, check=True)
+    assert launch.restored == [] and "CHECK" not in launch.not_restored[0] and not large.exists()
+    assert len(launch.not_restored) == 1 and f"{large}.disabled-" in launch.not_restored[0]
+
+
+ATTACK_ON_LARGE = (
+    "cd .husky; touch -r large ../t; printf evil | dd of=large conv=notrunc status=none; touch -r ../t large"
+)
 
 
 @pytest.mark.promise("sandbox.md", "So is the folder that `core.hooksPath` names in the workspace.")

@@ -9,21 +9,27 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from toolcrib.command.sandbox.files.paths import between, names_in
 from toolcrib.command.sandbox.files.removal import remove_tree
 from toolcrib.command.sandbox.interface import Launch
 
-# Bytes of a file that is recorded; a larger file is compared by its stamp, and a change is only reported.
+# Of a protected path, the bytes of a file and the number of files whose content is recorded. What is larger or comes
+# later is compared by its stamp, and set aside if it changed.
 MAX_FILE = 4 << 20
 MAX_FILES = 2_000
+MAX_NAMES = 20_000  # of a protected path; what comes later is left as it is
+MAX_ASIDE = 5  # of a protected path, that are set aside one by one
+NOT_RECORDED = "its content was not recorded"
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """The recorded state of a path. `data` is the content of a file or the target of a link, else None."""
+    """The recorded state of a path. `data` is the content of a file or the target of a link; else None, and `stamp`
+    changes with any change.
+    """
 
     kind: int
     mode: int
@@ -42,28 +48,29 @@ class ProtectedFiles:
     def restore(self, launch: Launch) -> None:
         """Restores what changed, and adds those paths to `launch.restored`.
 
-        What cannot be written again, because the disk is full, is set aside: nobody obeys it then.
+        What cannot be written again, because the disk is full or it was not recorded, is set aside: nobody obeys it
+        then.
         """
         now = recorded(self.root, self.paths)
         for path in self.paths:
             before, after = self.before.get(path, {}), now.get(path, {})
             if before == after:
                 continue
+            _without_links_above(self.root, path)
             if before:
                 _real_folders(self.root, path)
-            if _link_on_the_way(self.root, path) not in (None, path):
-                launch.restored.append(path)
-                continue  # a command put a link there, and what it leads to is not in the workspace's protection
+            if len(before) < MAX_NAMES:
+                _remove_added(path, before)
             after = dict(_tree(path))
-            for name in sorted(after.keys() - before.keys(), reverse=True):
-                _remove(name)
-            aside = [
-                _set_aside(name, problem)
+            failed = {
+                name: problem
                 for name, saved in sorted(before.items())
                 if after.get(name) != saved and (problem := _restore(name, saved))
-            ]
-            launch.not_restored += aside
-            if not aside:
+            }
+            if len(failed) > MAX_ASIDE:
+                failed = {path: next(iter(failed.values()))}
+            launch.not_restored += [_set_aside(name, problem) for name, problem in failed.items()]
+            if not failed:
                 launch.restored.append(path)
 
 
@@ -80,57 +87,67 @@ def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]
     return found
 
 
-def _link_on_the_way(root: str, path: str) -> str | None:
-    """The first of a path's folders that is a link, or the path itself if that is one."""
-    return next((part for part in (*between(root, path), path) if os.path.islink(part)), None)
+def _without_links_above(root: str, path: str) -> None:
+    """Removes a link that stands for a folder of the path. It led through none before the command."""
+    for part in between(root, path):
+        if os.path.islink(part):
+            _remove(part)
 
 
 def _real_folders(root: str, path: str) -> None:
     """Replaces whatever a command put in the place of a path's folders with folders."""
     for part in between(root, path):
-        if os.path.islink(part) or (os.path.lexists(part) and not os.path.isdir(part)):
+        if os.path.lexists(part) and not os.path.isdir(part):
             _remove(part)
         if not os.path.lexists(part):
             os.mkdir(part)
 
 
+def _remove_added(path: str, before: Mapping[str, SavedFile]) -> None:
+    """Removes what is in a path and was not there before, however much it is."""
+    todo = [path]
+    while todo:
+        name = todo.pop()
+        if name not in before:
+            _remove(name)
+        elif os.path.isdir(name) and not os.path.islink(name):
+            todo += (f"{name}/{inner}" for inner in names_in(name))
+
+
 def _tree(path: str) -> Iterator[tuple[str, SavedFile]]:
     todo = [path]
     count = 0
-    while todo and count < MAX_FILES:
+    while todo and count < MAX_NAMES:
         count += 1
         name = todo.pop()
-        saved = _saved(name)
+        saved = _saved(name, content=count <= MAX_FILES)
         if saved is None:
             continue
         yield name, saved
         if stat.S_ISDIR(saved.kind):
-            try:
-                todo += [entry.path for entry in os.scandir(name)]
-            except OSError:
-                continue
+            todo += (f"{name}/{inner}" for inner in sorted(names_in(name), reverse=True))
 
 
-def _saved(name: str) -> SavedFile | None:
+def _saved(name: str, *, content: bool) -> SavedFile | None:
     try:
         status = os.lstat(name)
     except OSError:
         return None
     kind, mode = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode)
     data: bytes | None = None
-    stamp = (0, 0, 0)
     try:
         if stat.S_ISLNK(kind):
             data = os.fsencode(os.readlink(name))
-        elif stat.S_ISREG(kind) and status.st_size <= MAX_FILE:
+        elif stat.S_ISREG(kind) and status.st_size <= MAX_FILE and content:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(fd, "rb") as file:
                 data = file.read(MAX_FILE)
-        elif stat.S_ISREG(kind):
-            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
     except OSError:
         pass
-    return SavedFile(kind, mode, data, stamp)
+    stamped = data is None and not stat.S_ISDIR(kind)
+    return SavedFile(
+        kind, mode, data, (status.st_ino, status.st_size, status.st_ctime_ns) if stamped else (0, 0, 0)
+    )
 
 
 def _remove(name: str) -> None:
@@ -167,6 +184,8 @@ def _restore(name: str, saved: SavedFile) -> str:
                     file.write(saved.data)
                 os.chmod(beside, saved.mode)
             os.replace(beside, name)
+        else:
+            return NOT_RECORDED
     except OSError as problem:
         _remove(beside)
         return problem.strerror or str(problem)

@@ -68,6 +68,24 @@ ATTEMPTS = {
         "mkdir c && ln -s ../.git/objects/zz c/.git",
         "cd c && git status",
     ),
+    "a link of a folder to what lies among objects": (
+        "git init -q e && git -C e config core.fsmonitor {p} && git -C e config core.worktree . && "
+        "mv e/.git .git/objects/zz && ln -s .git/objects/zz c",
+        "cd c && git status",
+    ),
+    "two links of folders to what lies among objects": (
+        "git init -q e && git -C e config core.fsmonitor {p} && git -C e config core.worktree . && "
+        "mv e/.git nested/.git/logs/zz && ln -s $PWD/nested/.git/ g && ln -s g/logs/zz c",
+        "cd c && git status",
+    ),
+    "an old file of a remote": (
+        "mkdir -p nested/.git/remotes && echo \"URL: ext::{p}\" > nested/.git/remotes/origin",
+        "cd nested && git -c protocol.ext.allow=always fetch",
+    ),
+    "an older file of a remote": (
+        "mkdir -p .git/branches && echo \"ext::{p}\" > .git/branches/origin",
+        "git -c protocol.ext.allow=always fetch origin",
+    ),
     "a file behind a link": (
         "git init -q e && git -C e config core.fsmonitor {p} && mv e/.git e/g && mkdir c && "
         "echo 'gitdir: ../e/g' > c/x && ln -s x c/.git",

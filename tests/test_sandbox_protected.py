@@ -42,6 +42,10 @@ LINKS: list[tuple[dict[str, str], str]] = [
     ({".envrc": "../linked/conf/envrc"}, "conf/envrc"),
     ({".envrc": "{ws}//conf/./envrc"}, "conf/envrc"),
     ({"via": "conf", ".envrc": "via/envrc"}, "conf/envrc"),
+    ({".git/hooks/pre-commit": "../../githooks/first"}, "githooks/first"),
+    ({".vscode/tasks.json": "../conf/tasks.json"}, "conf/tasks.json"),
+    ({"src/.envrc": "../conf/envrc"}, "conf/envrc"),
+    ({"src/.vscode/tasks.json": "../../conf/tasks.json"}, "conf/tasks.json"),
 ]
 
 
@@ -50,6 +54,7 @@ def linked(ws: Path, links: dict[str, str], file: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("mine")
     for name, leads in links.items():
+        (ws / name).parent.mkdir(parents=True, exist_ok=True)
         (ws / name).symlink_to(leads.replace("{ws}", str(ws)))
     return target
 
@@ -94,11 +99,25 @@ def test_a_protected_link_to_the_workspace_leaves_it_writable(kind: type[Any], w
 
 
 @pytest.mark.promise("sandbox.md", "A file that has a second name (a hard link) is put back as well.")
-def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws: Path) -> None:
-    (ws / ".envrc").write_text("mine")
-    (ws / "conf/envrc").hardlink_to(ws / ".envrc")
-    run(kind(ws), "echo evil > conf/envrc", ws)
-    assert (ws / ".envrc").read_text() == "mine"
+@pytest.mark.parametrize("path", [".envrc", ".vscode/tasks.json", ".git/hooks/pre-commit"])
+def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws: Path, path: str) -> None:
+    (ws / path).parent.mkdir(exist_ok=True)
+    (ws / path).write_text("mine")
+    (ws / "conf/other").hardlink_to(ws / path)
+    run(kind(ws), "echo evil > conf/other", ws)
+    assert (ws / path).read_text() == "mine"
+
+
+def test_many_files_do_not_hide_one(kind: type[Any], ws: Path) -> None:
+    """Each of 300 new files below the top would be removed, and so is the one that lies deepest."""
+    (ws / "src/deep/deeper").mkdir(parents=True)
+    folders = [f"conf/{number}" for number in range(60)]
+    for folder in folders:
+        (ws / folder).mkdir()
+    names = (".zed", ".vim", ".husky", ".idea", ".roo")
+    made = " ".join(f"{folder}/{name}" for folder in folders for name in names)
+    done = run(kind(ws), f"touch {made}; echo evil > src/deep/deeper/.envrc", ws)
+    assert not (ws / "src/deep/deeper/.envrc").exists() and len(done.restored) == 301
 
 
 def test_however_much_a_command_adds_goes_again(kind: type[Any], ws: Path) -> None:
@@ -142,14 +161,55 @@ ATTACK_ON_LARGE = (
 )
 
 
-@pytest.mark.promise("sandbox.md", "So is the folder that `core.hooksPath` names in the workspace.")
-def test_hooks_in_a_folder_that_gits_settings_name_are_put_back(kind: type[Any], ws: Path) -> None:
-    (ws / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n")
-    (ws / "tools/hooks").mkdir(parents=True)
-    (ws / "tools/hooks/pre-commit").write_text("mine")
-    done = run(kind(ws), "echo evil > tools/hooks/pre-commit; echo evil > tools/hooks/pre-push", ws)
-    assert (ws / "tools/hooks/pre-commit").read_text() == "mine"
-    assert not (ws / "tools/hooks/pre-push").exists() and done.restored == [f"{ws}/tools/hooks"]
+HOOKS = "[core]\n\thooksPath = tools/hooks\n"
+# Files with settings, below the folder around the workspace; the file of the workspace that git obeys because of them.
+NAMED: list[tuple[dict[str, str], str]] = [
+    ({"ws/.git/config": HOOKS}, "tools/hooks/pre-commit"),
+    ({"ws/.git/config": '[core]\n\thooksPath = "tools/my hooks" # shared\n'}, "tools/my hooks/pre-commit"),
+    ({"ws/.git/config": "[extensions]\n", "ws/.git/config.worktree": HOOKS}, "tools/hooks/pre-commit"),
+    ({"ws/.git/config": "[include]\n\tpath = ../tools/git\n"}, "tools/git"),
+    ({"ws/.git/config": "[include]\n\tpath = more\n", "ws/.git/more": HOOKS}, "tools/hooks/pre-commit"),
+    ({"ws/.git/config": "[include]\n\tpath = more\n"}, ".git/more"),
+    ({"ws/.git/config": '[includeIf "gitdir:/"]\n\tpath = ../tools/git\n'}, "tools/git"),
+    ({"home/.gitconfig": HOOKS}, "tools/hooks/pre-commit"),
+    ({"home/.gitconfig": "[include]\n\tpath = ~/../ws/tools/git\n"}, "tools/git"),
+    ({"ws/src/.git/config": HOOKS}, "src/tools/hooks/pre-commit"),
+    ({"git/config": HOOKS, "git/worktrees/w/commondir": "../..", "ws/.git": "gitdir: ../git/worktrees/w\n"},
+     "tools/hooks/pre-commit"),
+    ({".git/config": "[core]\n\thooksPath = ws/tools/hooks\n"}, "tools/hooks/pre-commit"),
+]  # fmt: skip
+
+
+@pytest.mark.promise("sandbox.md", "So are folders and files of the workspace that git's settings name")
+@each(("settings", "file"), NAMED)
+def test_what_gits_settings_name_is_put_back(
+    tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str], file: str
+) -> None:
+    for name in BACKENDS:
+        for there in (True, False):
+            around = tmp_path_factory.mktemp("around")
+            (around / "ws/tools").mkdir(parents=True)
+            for path, text in settings.items():
+                (around / path).parent.mkdir(parents=True, exist_ok=True)
+                (around / path).write_text(text)
+            target = around / "ws" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if there:
+                target.write_text("mine")
+            sandbox = backend(name)(around / "ws", home=str(around / "home"))
+            done = run(
+                sandbox, ["sh", "-c", 'mkdir -p "${1%/*}"; echo evil > "$1"', "sh", file], around / "ws"
+            )
+            assert (target.read_text() if target.exists() else "") == ("mine" if there else ""), (name, there)
+            assert len(done.restored) == 1, (name, there)
+
+
+@pytest.mark.parametrize("name", ["tools/hooks/pre-commit", "tools/git"])
+def test_what_gits_settings_name_is_written_with_a_yes_only(ws: Path, name: str) -> None:
+    (ws / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/git\n")
+    box = Toolbox([WriteFile(Workspace(ws))], autonomy="full")
+    assert box.call_sync("write_file", {"path": name, "content": "evil"}).is_error
+    assert not (ws / name).exists()
 
 
 # -- the table

@@ -16,6 +16,7 @@ from functools import partial
 
 from toolcrib.access import Access
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
+from toolcrib.command.sandbox.files.git_named_files import named_by_git
 from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.command.sandbox.files.protected_links import led_to_by_links
 from toolcrib.folder_handles import (
@@ -78,11 +79,11 @@ def protected_path_doubt(accesses: Iterable[Access], root: str) -> Doubt | None:
 
     `root` is the folder that relative paths start from.
     """
-    linked = led_to_by_links(root)
+    linked = [*led_to_by_links(root), *named_by_git(root)]
     for access in accesses:
         path = f"/{access.target.casefold()}/"
         if linked and within_any(posixpath.join(root, access.target), linked):
-            return Doubt("other programs obey this file by a link to it", must_ask=True)
+            return Doubt("other programs obey this file: a link or git's settings lead to it", must_ask=True)
         for part, name in OBEYED.items():
             if part in path:
                 return Doubt(f"other programs obey what stands in {name}", must_ask=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.files.protected_links import entries_inside
 from toolcrib.command.sandbox.files.secret_files import SEARCHED
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
@@ -122,7 +125,7 @@ class Bubblewrap(ConfiningSandbox):
 
     def _protect(self, launch: Launch, view: FileView) -> None:
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
-        renamed = (path for path in view.protected if _has_another_name(path))
+        renamed = [name for path in view.protected for name in _with_another_name(path)]
         restored = ProtectedFiles(view.workspace, (*view.links, *renamed, *view.watched))
         launch.on_close.append(restored.restore)
         launch.on_close.append(self.placeholders.hold(view.protected))
@@ -196,13 +199,13 @@ def _landlock_inside(view: FileView, level: Level) -> LandlockRules:
     return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
 
 
-def _has_another_name(path: str) -> bool:
-    """Whether a file can be changed by another name (a hard link), which no mount covers."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
+def _with_another_name(path: str) -> Iterator[str]:
+    """The files of a protected path that can be changed by another name (a hard link), which no mount covers."""
+    for file in (path, *(entry.path for entry in entries_inside(path))):
+        with suppress(OSError):
+            status = os.lstat(file)
+            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+                yield file
 
 
 def _counted_by_kernel(processes: int) -> list[str]:

@@ -15,6 +15,8 @@ from typing import Literal, Protocol
 
 from toolcrib.command.sandbox.level import Level, Permission
 
+MAX_NAMES = 50  # of files that were put back, in one sentence
+
 
 class Strength(StrEnum):
     """How well a protection holds: by the kernel in every way we know to test, with gaps that are named, or not."""
@@ -123,7 +125,9 @@ class Launch:
 
     def reverted(self) -> list[str]:
         """What the sandbox reverted after the command, and what the command changed that runs unasked: sentences."""
-        names = ", ".join(self.restored)
+        names = ", ".join(self.restored[:MAX_NAMES])
+        if len(self.restored) > MAX_NAMES:
+            names += f" and {len(self.restored) - MAX_NAMES:,} more"
         back = [f"Put back as it was, for commands may not change it: {names}."] if names else []
         return [*back, *self.not_restored, *self.git_changes, *self.told]
 

@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PROTECTED_IF_PRESENT, PUT_BACK
+from toolcrib.command.sandbox.files.git_named_files import named_by_git
 from toolcrib.command.sandbox.files.git_worktree import repository_of_worktree
-from toolcrib.command.sandbox.files.hooks_path import hooks_folder
 from toolcrib.command.sandbox.files.known_paths import (
     HIDDEN_IN_CASE,
     PROTECTED_OF_HOME,
@@ -163,8 +163,11 @@ def file_view_of(
     # Own files that do not exist yet could be created by a command, and the next run would obey them.
     created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
     links: dict[str, None] = {}
-    fixed = without_links(root, (*_protected(root, names), *created_later, *own_program_in(root)), links)
-    watched = without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *hooks_folder(root)), links)
+    repositories = list(islice(_nested_repositories(root), MAX_REPOSITORIES))
+    protecting = (*_protected(root, names, repositories), *created_later, *own_program_in(root))
+    named = named_by_git(root, repositories, home=own_home)
+    fixed = without_links(root, protecting, links)
+    watched = without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *named), links)
     return FileView(
         root,
         own_home,
@@ -242,21 +245,21 @@ def python_folders() -> tuple[str, ...]:
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, ours)))
 
 
-def _protected(root: str, names: tuple[str, ...]) -> list[str]:
-    """The protected paths of a workspace and of the git repositories in it."""
+def _protected(root: str, names: tuple[str, ...], repositories: Iterable[str]) -> list[str]:
+    """The protected paths of a workspace, and of the git repositories below its top."""
     git = f"{root}/.git"
     found = [f"{root}/{name}" for name in names]
     if not os.path.isdir(git) or is_placeholder(git):  # no repository yet, or a file that leads to one
         found = [path for path in found if not within(path, git)] + [git]
     of_git = [name for name in names if name.startswith(".git/")]
     of_git += PROTECTED_IF_PRESENT if of_git else ()
-    for repository in (root, *islice(_nested_repositories(root), MAX_REPOSITORIES)):
+    for repository in (root, *repositories):
         found += [f"{repository}/{name}" for name in of_git if os.path.lexists(f"{repository}/{name}")]
     return found
 
 
 def _nested_repositories(root: str) -> Iterator[str]:
-    """Folders below the workspace that hold a `.git` folder, up to a depth and a number of folders."""
+    """Folders below the workspace that hold a `.git`, up to a depth and a number of folders."""
     todo = [(root, 0)]
     looked = 0
     while todo and looked < MAX_FOLDERS:
@@ -264,13 +267,14 @@ def _nested_repositories(root: str) -> Iterator[str]:
         looked += 1
         try:
             with os.scandir(folder) as entries:
-                inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+                found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
         except OSError:
             continue
-        if folder != root and ".git" in inner:
+        if folder != root and ".git" in found:
             yield folder
         if depth < MAX_DEPTH:
-            todo += [(f"{folder}/{name}", depth + 1) for name in inner if name not in NOT_ENTERED]
+            inner = (name for name, is_folder in found.items() if is_folder and name not in NOT_ENTERED)
+            todo += [(f"{folder}/{name}", depth + 1) for name in inner]
 
 
 def never_offered(path: str, view: FileView, *, writing: bool) -> bool:

@@ -39,6 +39,8 @@ class FolderListing:
     dot_git: str  # "folder", "other" (a file or a link), or ""
     is_git: bool
     obeyed: tuple[str, ...] = ()  # paths in it of what other programs execute or obey
+    of_git: tuple[str, ...] = ()  # its inner folders in which git stores its data
+    leads_into_git: bool = False  # whether a link in it names a `.git`
 
 
 class FolderWalk:
@@ -58,14 +60,20 @@ class FolderWalk:
     ) -> Iterator[tuple[str, FolderListing]]:
         """Yields every folder below the roots, outer ones first, within the limits above; follows no link.
 
-        Folders that cannot be listed are added to `shut`. With `opening`, a folder that is not in `shut` yet (a command
+        The folders in which git stores its data come only where a link leads into a `.git`, and so maybe to a
+        repository among them. Folders that cannot be listed are added to `shut`. With `opening`, a folder that is not in `shut` yet (a command
         took the rights away) is given back the right to be listed.
         """
         known, seen = self._known, dict[str, FolderListing]()
         todo = deque(roots)
+        of_git: list[str] = []
+        leads_into_git = False
         characters = 0
         self.whole = True
-        while todo:
+        while todo or (leads_into_git and of_git):
+            if not todo:
+                todo += of_git
+                of_git.clear()
             if len(seen) >= MAX_FOLDERS or characters >= MAX_CHARACTERS:
                 self.whole = False
                 break
@@ -87,6 +95,8 @@ class FolderWalk:
             seen[path] = listing
             yield path, listing
             todo += listing.folders
+            of_git += listing.of_git
+            leads_into_git = leads_into_git or listing.leads_into_git
         self._known = seen
 
 
@@ -111,13 +121,27 @@ def _listing(path: str, known: FolderListing | None) -> FolderListing:
     if known is not None and known.stamp == stamp:
         return known
     settled = time.time_ns() - status.st_ctime_ns > RECENT
+    folders: dict[str, bool] = {}
+    leads_into_git = False
     with os.scandir(path) as entries:
-        folders = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        for entry in entries:
+            folders[entry.name] = entry.is_dir(follow_symlinks=False)
+            leads_into_git = leads_into_git or (entry.is_symlink() and _names_a_git(entry.path))
     found = {name.casefold(): is_folder for name, is_folder in folders.items()} if IGNORES_CASE else folders
     dot_git = ("folder" if found[".git"] else "other") if ".git" in found else ""
     head = "head" if IGNORES_CASE else "HEAD"
     is_git = head in found and ("commondir" in found or ("objects" in found and "refs" in found))
     own = GIT_DATA if is_git and "/.git/" in f"{path}/" else ()
     inner = tuple(f"{path}/{name}" for name, is_folder in folders.items() if is_folder and name not in own)
+    of_git = tuple(f"{path}/{name}" for name in own if folders.get(name))
     obeyed = tuple(f"{path}/{name}" for name in sorted(OBEYED & folders.keys()))
-    return FolderListing(stamp if settled else (0, 0, 0), inner, dot_git, is_git, obeyed)
+    return FolderListing(
+        stamp if settled else (0, 0, 0), inner, dot_git, is_git, obeyed, of_git, leads_into_git
+    )
+
+
+def _names_a_git(link: str) -> bool:
+    try:
+        return ".git" in os.readlink(link).split("/")
+    except OSError:
+        return False

@@ -29,6 +29,7 @@ STEPS = frozenset(
     b"pick p reword r edit e squash s fixup f break b drop d label l reset t merge m update-ref u noop revert".split()
 )
 MAX_BYTES = 1 << 20  # of a configuration or a hook that is read
+REMOTES = ("remotes", "branches")
 MAX_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
 MAX_SENTENCES = 20
@@ -45,7 +46,8 @@ UNREADABLE = b"\0"  # stands for the content of a link, of a folder and of a fil
 class GitRepository:
     """What git obeys of a repository: its settings files, its `commondir` (b"" for a missing file), {hook: digest}.
 
-    `steps` is what is left to do of a rebase that was stopped.
+    `steps` is what is left to do of a rebase that was stopped. The old files of `REMOTES` count as hooks: what such a
+    file names may be a program (`helper::address`).
     """
 
     settings: tuple[bytes, ...]
@@ -189,7 +191,8 @@ def _clean(
     for name, digest in now.hooks.items():
         if was.hooks.get(name) != digest and digest not in hooks:
             where, _, base = f"{path}/{name}".rpartition("/")
-            yield from _disable(where, base, roots, "would have been run by git outside the sandbox")
+            what = "obeyed" if name.partition("/")[0] in REMOTES else "run"
+            yield from _disable(where, base, roots, f"would have been {what} by git outside the sandbox")
 
 
 def _clean_steps(path: str, steps: bytes, known: set[bytes], roots: Sequence[str]) -> Iterator[str]:
@@ -248,28 +251,35 @@ def _without_exec(steps: bytes, known: set[bytes]) -> bytes:
 
 
 def _hooks(path: str) -> Iterator[tuple[str, str]]:
-    """Each executable hook and its digest. If the folder of hooks is a link, the link stands for all of them."""
-    folder = f"{path}/hooks"
+    """Each executable hook and each old file of a remote, with its digest."""
+    for kind in ("hooks", *REMOTES):
+        yield from _files_of(path, kind)
+
+
+def _files_of(path: str, kind: str) -> Iterator[tuple[str, str]]:
+    """The files of one folder. If that is a link, the link stands for all of them."""
+    folder = f"{path}/{kind}"
     try:
         if os.path.islink(folder):
-            yield "hooks", f"link {os.readlink(folder)}"
+            yield kind, f"link {os.readlink(folder)}"
             return
         names = os.listdir(folder)
     except OSError:
         return
     names = sorted(name for name in names if not name.endswith(NO_HOOKS))
     if len(names) > MAX_HOOKS:
-        yield "hooks", f"{len(names)} files"
+        yield kind, f"{len(names)} files"
         return
     for name in names:
         try:
             status = os.lstat(f"{folder}/{name}")
         except OSError:
             continue
-        if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_mode & 0o111):
+        runs = kind in REMOTES or status.st_mode & 0o111
+        if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and runs):
             data = _read(f"{folder}/{name}")
             stamp = f"{status.st_ino} {status.st_ctime_ns}" if data == UNREADABLE else ""
-            yield f"hooks/{name}", stamp or hashlib.sha256(data).hexdigest()
+            yield f"{kind}/{name}", stamp or hashlib.sha256(data).hexdigest()
 
 
 def _pointer(path: str) -> tuple[bytes, str] | None:

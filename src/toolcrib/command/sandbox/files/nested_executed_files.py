@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from toolcrib.command.sandbox.files.paths import within, within_any
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.files.protected_links import without_links
 from toolcrib.command.sandbox.interface import Launch
 
 __all__ = ["NestedFiles"]
@@ -28,20 +29,23 @@ class NestedFiles:
     """
 
     def __init__(
-        self, workspace: str, places: Iterable[str], folders: Collection[str], given: Sequence[str]
+        self, workspace: str, places: Collection[str], folders: Collection[str], given: Sequence[str]
     ) -> None:
         self._workspace = workspace
         self._folders = folders
         self._given = given
-        self._files = ProtectedFiles(workspace, self._counting(places))
+        self._before = set(places)
+        recorded = self._counting(places)[:MAX_PLACES]
+        links: dict[str, None] = {}
+        leads_to = without_links(workspace, recorded, links)
+        self._files = ProtectedFiles(workspace, (*links, *leads_to))
 
     def restore(self, places: Iterable[str], launch: Launch) -> None:
         """Puts back what changed, and removes what came into folders that existed; what came with new ones is told.
 
         In a folder that was removed or moved away nothing is executed, so nothing is put back there.
         """
-        known = set(self._files.paths)
-        came = [path for path in self._counting(places) if path not in known]
+        came = [path for path in self._counting(places) if path not in self._before]
         added = [path for path in came if os.path.dirname(path) in self._folders]
         self._files.paths = tuple(path for path in (*self._files.paths, *added) if _has_folder(path))
         self._files.restore(launch)
@@ -52,7 +56,7 @@ class NestedFiles:
             launch.told.append(f"In new folders, and run by other programs unasked: {names}{more}.")
 
     def _counting(self, places: Iterable[str]) -> list[str]:
-        own = [
+        return [
             path
             for path in places
             if within(path, self._workspace)
@@ -60,7 +64,6 @@ class NestedFiles:
             and INSTALLED.isdisjoint(path.removeprefix(self._workspace).split("/"))
             and not within_any(path, self._given)
         ]
-        return own[:MAX_PLACES]
 
 
 def _has_folder(path: str) -> bool:

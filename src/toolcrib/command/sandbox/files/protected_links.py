@@ -1,14 +1,19 @@
-"""Where protected paths of a workspace lead through links: the links and what they lead to are protected as well."""
+"""Where protected paths of a workspace lead through links: the links and what they lead to are protected as well.
+
+The same holds for the files that links inside of a protected folder lead to, such as `.git/hooks/pre-commit`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
 from toolcrib.command.sandbox.files.paths import between, names_in, within
 
 MAX_STEPS = 400  # from name to name and from link to link
+MAX_INSIDE = 1_000  # names in a protected folder that are looked at
 BY_FIRST_NAME: dict[str, list[str]] = {}
 for _path in (*PROTECTED, *PUT_BACK):
     BY_FIRST_NAME.setdefault(_path.partition("/")[0], []).append(_path)
@@ -20,7 +25,7 @@ def led_to_by_links(root: str) -> list[str]:
     named = [
         f"{root}/{path}" for name in BY_FIRST_NAME.keys() & names_in(root) for path in BY_FIRST_NAME[name]
     ]
-    found = [place for path in named for place in _behind_links(root, path, links)]
+    found = without_links(root, named, links)
     return [*links, *(path for path in found if path not in named)] if links else []
 
 
@@ -30,8 +35,38 @@ def without_links(root: str, paths: Iterable[str], links: dict[str, None]) -> di
     found: dict[str, None] = {}
     for path in paths:
         there = path[len(root) + 1 :].partition("/")[0] in at_the_top
-        found |= dict.fromkeys(_behind_links(root, path, links) if there else (path,))
+        for place in _behind_links(root, path, links) if there else (path,):
+            found[place] = None
+            found |= dict.fromkeys(_files_led_to_from(root, place, links) if there else ())
     return found
+
+
+def entries_inside(folder: str) -> Iterator[os.DirEntry[str]]:
+    """What lies in a protected folder, the outermost first; nothing in a file. Git's `objects` are left out."""
+    todo = deque([folder])
+    count = 0
+    while todo:
+        try:
+            with os.scandir(todo.popleft()) as entries:
+                for entry in entries:
+                    count += 1
+                    if count > MAX_INSIDE:
+                        return
+                    yield entry
+                    if entry.name != "objects" and entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+        except OSError:
+            continue
+
+
+def _files_led_to_from(root: str, folder: str, links: dict[str, None]) -> Iterator[str]:
+    """The files of the workspace that links in a protected folder lead to, or may lead to once they exist.
+
+    A folder that such a link leads to is left as it is: it may be any part of the project.
+    """
+    for entry in entries_inside(folder):
+        if entry.is_symlink() and not entry.is_dir():
+            yield from _behind_links(root, entry.path, links)
 
 
 def _behind_links(root: str, path: str, links: dict[str, None]) -> list[str]:

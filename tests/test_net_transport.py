@@ -13,6 +13,7 @@ import time
 import urllib.parse
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ class Internet(http.server.BaseHTTPRequestHandler):
             self.answer(200, b"no gzip at all", **{"Content-Encoding": "gzip"})
         elif path in ("/drip", "/drip-head"):
             self.drip(path)
+        elif path == "/continue":
+            self.go_on()
         else:
             self.answer(200, f"{self.headers['Host']} {self.path}".encode())
 
@@ -90,6 +93,14 @@ class Internet(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.1)
         except OSError:
             pass
+        self.close_connection = True
+
+    def go_on(self) -> None:
+        """Interim answers without an end, faster than any deadline for one of them."""
+        end = time.monotonic() + 5
+        with suppress(OSError):
+            while time.monotonic() < end:
+                self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
         self.close_connection = True
 
     def log_message(self, *_: Any) -> None:
@@ -241,7 +252,7 @@ async def test_answers_that_cannot_be_decoded_are_refused(ask: Asker, path: str,
         await ask.get(ask.url(path))
 
 
-@pytest.mark.parametrize("path", ["/drip", "/drip-head"])
+@pytest.mark.parametrize("path", ["/drip", "/drip-head", "/continue"])
 async def test_drips_end_with_the_deadline_of_the_whole(ask: Asker, path: str) -> None:
     with pytest.raises(NetworkRefused, match=r"public\.test took longer than 0\.5 s"):
         await ask.get(ask.url(path), limits=RequestLimits(seconds=0.5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sandbox_runs import backend, run
-from toolcrib.command.sandbox import Level, Sandbox
+from toolcrib.command.sandbox import Level, Sandbox, environment
 from toolcrib.command.sandbox.egress import Allowlist, guarded_resolver, target_of
 
 # -- what a request asks for
@@ -200,6 +202,25 @@ def test_a_host_that_is_not_is_refused_and_named(
     assert done.code != 0 and "403" in done.said
     assert done.denial is not None and done.denial.target == f"b.example:{server}"
     assert done.denial.remedy == f"allow the host b.example:{server}"
+
+
+MANY = """
+import os, socket
+host, _, port = os.environ["http_proxy"].rpartition("/")[2].partition(":")
+for number in range(300):
+    with socket.create_connection((host, int(port)), 10) as made:
+        made.sendall(f"CONNECT {'a.' * 100}h{number % 150}:443 HTTP/1.1\\r\\n\\r\\n".encode())
+        while made.recv(65536):
+            pass
+"""
+
+
+def test_what_is_noted_of_refusals_does_not_grow_with_them(sandbox: Sandbox, tmp_path: Path) -> None:
+    script = [sys.executable, "-c", MANY]
+    with sandbox.launch(script, cwd=str(tmp_path), env=environment(os.environ)) as launch:
+        subprocess.run(launch.argv, env=launch.env, cwd=tmp_path, pass_fds=launch.pass_fds, check=True)
+    assert 1 <= len(launch.refused_hosts) <= 100
+    assert sum(map(len, launch.refused_hosts)) < 30_000
 
 
 @pytest.mark.promise("sandbox.md", "the proxy connects to the very address that was checked")

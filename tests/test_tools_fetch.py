@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.server
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,11 +34,14 @@ AT_MOST = 30  # times as much for eight times the input: a square would be 64
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+# Of Python, and of no page: what they do with half a million letters ends in minutes, or in an error.
+NO_CHARSETS = ("punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape")
 PAGES: dict[str, tuple[int, str, bytes]] = {
     "/plain": (200, "text/plain; charset=utf-8", "grüße".encode()),
     "/latin": (200, "text/plain; charset=iso-8859-1", "grüße".encode("latin-1")),
     "/meta": (200, "text/html", "<meta charset='windows-1252'><p>grüße".encode("cp1252")),
     "/odd": (200, "text/plain; charset=rot13", b"abc"),
+    **{f"/{name}": (200, f"text/plain; charset={name}", b"abc-\\u-" + b"d" * 500_000) for name in NO_CHARSETS},
     "/page": (200, "text/html; charset=utf-8", b"<h1>Tea</h1><p>From <a href='b?x=1&amp;y=2'>there</a>.<script>x()</script>"),
     "/json": (200, "application/json", b'{"a": [1, 2]}'),
     "/pixel": (200, "image/png", PIXEL),
@@ -97,6 +101,14 @@ class World:
     async def get(self, path: str, **more: Any) -> Any:
         arguments = {"url": self.url(path) if path.startswith("/") else path, **more}
         return await Toolbox([self.tool], autonomy="full").call("fetch", arguments)
+
+
+@pytest.mark.parametrize("name", NO_CHARSETS)
+async def test_an_encoding_that_no_page_is_written_in_is_not_tried(port: int, name: str) -> None:
+    """Half a million letters as Punycode would take minutes, in the event loop."""
+    began = time.monotonic()
+    result = await World(port).get(f"/{name}")
+    assert (result.is_error, result.text[:10]) == (False, "abc-\\u-ddd") and time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ _V6: tuple[tuple[str, AddressKind | None], ...] = (
     ("5f00::/16", AddressKind.RESERVED),
     ("fc00::/7", AddressKind.PRIVATE),
     ("fd00:42::42/128", AddressKind.METADATA),  # Scaleway
+    ("fd00:a9fe:a9fe::1/128", AddressKind.METADATA),  # Linode
     ("fd00:c1::a9fe:a9fe/128", AddressKind.METADATA),  # Oracle
     ("fd00:ec2::/32", AddressKind.METADATA),  # AWS: ::254 instances, ::23 pods
     ("fd20:ce::254/128", AddressKind.METADATA),  # Google

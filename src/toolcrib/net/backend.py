@@ -46,7 +46,7 @@ class AsyncBackend:
                 if number == len(addresses):
                     raise
             else:
-                return AsyncStream(stream)
+                return AsyncStream(stream, self._core)
         raise NetworkRefused(f"{host} has no address")
 
     async def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> Any:
@@ -59,15 +59,16 @@ class AsyncBackend:
 class AsyncStream:
     """A connection whose reads and writes end with the deadline of the current request."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, core: ModuleType) -> None:
         self._inner = inner
+        self._core = core
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data: bytes = await self._inner.read(max_bytes, _left(timeout))
+        data: bytes = await self._inner.read(max_bytes, _left(timeout, self._core.ReadTimeout))
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        await self._inner.write(buffer, _left(timeout))
+        await self._inner.write(buffer, _left(timeout, self._core.WriteTimeout))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -75,7 +76,8 @@ class AsyncStream:
     async def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> Any:
-        return AsyncStream(await self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+        inner = await self._inner.start_tls(ssl_context, server_hostname, _left(timeout))
+        return AsyncStream(inner, self._core)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -105,7 +107,7 @@ class SyncBackend:
                 if number == len(addresses):
                     raise
             else:
-                return SyncStream(stream)
+                return SyncStream(stream, self._core)
         raise NetworkRefused(f"{host} has no address")
 
     def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> Any:
@@ -118,15 +120,16 @@ class SyncBackend:
 class SyncStream:
     """The same for a connection without an event loop."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, core: ModuleType) -> None:
         self._inner = inner
+        self._core = core
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data: bytes = self._inner.read(max_bytes, _left(timeout))
+        data: bytes = self._inner.read(max_bytes, _left(timeout, self._core.ReadTimeout))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, _left(timeout))
+        self._inner.write(buffer, _left(timeout, self._core.WriteTimeout))
 
     def close(self) -> None:
         self._inner.close()
@@ -134,16 +137,22 @@ class SyncStream:
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> Any:
-        return SyncStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+        return SyncStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)), self._core)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
 
 
-def _left(timeout: float | None) -> float | None:
-    """A timeout, shortened to what is left of the current request's time."""
+def _left(timeout: float | None, too_late: type[Exception] | None = None) -> float | None:
+    """A timeout, shortened to what is left of the current request's time. Raises `too_late` where nothing is left.
+
+    A server that always has something to say would otherwise never meet even the shortest timeout.
+    """
     until = UNTIL.get()
     if until is None:
         return timeout
-    left = max(0.001, until - time.monotonic())
+    left = until - time.monotonic()
+    if left <= 0 and too_late is not None:
+        raise too_late("the time for the request is up")
+    left = max(0.001, left)
     return left if timeout is None else min(timeout, left)

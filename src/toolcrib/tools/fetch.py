@@ -44,6 +44,11 @@ HEADERS = {
 }
 HTML = ("text/html", "application/xhtml+xml")
 CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
+# Text encodings of Python that no page is written in. The first takes time that grows with the square of a page, the
+# others fail at some or at every page.
+NOT_OF_PAGES = frozenset(
+    {"punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
+)
 MOVED = frozenset({301, 302, 303, 307, 308})
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -237,8 +242,8 @@ def _encoding(answer: Any, body: bytes, kind: str) -> str:
     inside = CHARSET.search(body[:SNIFFED]) if kind in HTML else None
     for name in (answer.charset_encoding, inside[1].decode() if inside else None):
         try:
-            if name and codecs.lookup(name)._is_text_encoding:
-                return str(name)
+            if name and (found_by_name := codecs.lookup(name))._is_text_encoding:
+                return "utf-8" if found_by_name.name in NOT_OF_PAGES else str(name)
         except LookupError:
             continue
     return "utf-8"

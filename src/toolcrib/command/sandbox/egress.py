@@ -32,7 +32,9 @@ HEAD_TIME = 10.0  # seconds for a request to say where it wants to go
 CONNECT_TIME = 20.0
 IDLE = 300.0
 MAX_CONNECTIONS = 128
+MAX_REFUSED = 100  # hosts that are noted; a command may ask for any number
 CHUNK = 65_536
+MAX_NAME = 255  # characters of one
 DEFAULT_PORTS = (80, 443)
 HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_](?:[a-z0-9_-]{0,62})|\[[0-9a-f:.]+\]")
 REQUEST = re.compile(rb"([A-Z]{1,16}) (\S{1,8000}) (HTTP/1\.[01])\r\n")
@@ -217,7 +219,7 @@ class Egress:
             return
         host, port, opening = target
         if not self.allowed.allows(host, port):
-            self.refused.append(f"{host}:{port}")
+            _note(self.refused, f"{host}:{port}")
             await _answer(
                 writer, "403 Refused by the sandbox", f"{host}:{port} is not on the list of allowed hosts.\n"
             )
@@ -226,7 +228,7 @@ class Egress:
             async with asyncio.timeout(CONNECT_TIME):
                 up = await self._connected(host.strip("[]"), port)
         except NetworkRefused as problem:
-            self.refused_addresses.append(str(problem))
+            _note(self.refused_addresses, str(problem))
             await _answer(writer, "403 Refused by the sandbox", f"{problem}.\n")
             return
         except (OSError, TimeoutError) as problem:
@@ -279,6 +281,7 @@ def target_of(head: bytes) -> tuple[str, int, bytes] | None:
         return None
     if (
         not HOST.fullmatch(name.rstrip("."))
+        or len(name) > MAX_NAME
         or not re.fullmatch(r"[0-9]{1,5}", number)
         or not 0 < int(number) < 65_536
     ):
@@ -310,6 +313,14 @@ def _length_of(lines: Sequence[bytes]) -> int | None:
         return 0
     length = lengths.pop()
     return int(length) if not lengths and re.fullmatch(rb"[0-9]{1,18}", length) else None
+
+
+def _note(noted: list[str], words: str) -> None:
+    """Adds words to the end of a list, which holds none twice and only the latest."""
+    if words in noted:
+        noted.remove(words)
+    noted.append(words)
+    del noted[:-MAX_REFUSED]
 
 
 async def _all(source: asyncio.StreamReader) -> AsyncIterator[bytes]:

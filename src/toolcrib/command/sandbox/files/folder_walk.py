@@ -61,7 +61,9 @@ class FolderWalk:
         """Yields every folder below the roots, outer ones first, within the limits above; follows no link.
 
         The folders in which git stores its data come only where a link leads into a `.git`, and so maybe to a
-        repository among them. Folders that cannot be listed are added to `shut`. With `opening`, a folder that is not in `shut` yet (a command
+        repository among them.
+
+        Folders that cannot be listed are added to `shut`. With `opening`, a folder that is not in `shut` yet (a command
         took the rights away) is given back the right to be listed.
         """
         known, seen = self._known, dict[str, FolderListing]()

@@ -159,6 +159,8 @@ def limit_gaps(*, root: bool) -> list[str]:
         words = (
             f"no control group can be made here: {' and '.join(missing)} is only checked a few times a second"
         )
+        if "memory" not in working_controllers():
+            words += ", and memory that processes share (memfd, /dev/shm) is not counted"
         gaps.append(words)
     return gaps
 

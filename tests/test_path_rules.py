@@ -253,6 +253,10 @@ def test_a_search_that_a_rule_wants_a_question_for_asks(ws: Workspace) -> None:
     for name, given in (("glob", {"pattern": "*"}), ("grep", {"pattern": "x"}), ("list_dir", {})):
         assert call(box(ws, rules), name, **given).code is ErrorCode.NOBODY_TO_ASK
         assert call(box(ws, rules), name, path="src", **given).code is None
+    for pattern in ("[!K]eys/*", "k\\eys/*", "k[[:alpha:]]ys/*", "[z-a]eys/*", "keys/"):
+        for name, given in (("glob", {"pattern": pattern}), ("grep", {"pattern": "x", "include": pattern})):
+            assert call(box(ws, rules), name, **given).code is ErrorCode.NOBODY_TO_ASK
+        assert call(box(ws, rules), "shell", command=f"cat {pattern}").code is ErrorCode.NOBODY_TO_ASK
     yes = box(ws, rules, answer=lambda _: Answer(Verdict.YES))
     assert "the key" in call(yes, "grep", pattern="the key").text
 

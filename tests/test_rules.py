@@ -18,6 +18,7 @@ from toolcrib import Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
 from toolcrib.errors import ErrorCode
 from toolcrib.facts import Facts
+from toolcrib.glob_patterns import GlobPattern
 from toolcrib.prepared import Refused
 from toolcrib.question import Answer, Verdict
 from toolcrib.rules import CommandPattern, PathPattern, PatternError, Rule, RuleError, RulePolicy, read_rules
@@ -46,6 +47,10 @@ PATHS = [
     ("src/../secrets", None, None),
     ("secrets", "public/../secrets/key", True),
     ("**", "anything/at/all", True),
+    ("x[+-9]y", "x5y", True),
+    ("x[!]a]y", "xby", True),
+    ("x[!]a]y", "xay", False),
+    ("x[+-9]y", "x/y", False),  # a set stands for one character of one piece
 ]
 
 
@@ -78,6 +83,24 @@ SUBTREES = [
     ("secrets/**", ".", "secrets/*", True),
     ("secrets/**", ".", "*.txt", True),
     ("secrets/**", "workspace", "../secrets/*", True),
+    # as tools and shells read them: escapes, classes in which case counts, a slash at the end
+    ("secrets/a", ".", "s\\ecrets/*", True),
+    ("secrets/a", ".", "secrets/\\a", True),
+    ("secrets/a", ".", "[!S]ecrets/a", True),
+    ("secrets/a", ".", "[^S]ecrets/a", True),
+    ("secrets/a", ".", "[A-z]ecrets/a", True),
+    ("secrets/a", ".", "s[[:alpha:]]crets/a", True),
+    ("secrets/a", ".", "s[!]x]crets/a", True),
+    ("secrets/a", ".", "s[]e]crets/a", True),
+    ("secrets/a", ".", "./s[z-a]crets/a", True),
+    ("secrets/a", ".", "./secrets/", True),
+    ("secrets/a", ".", "./sec?rets/a", True),  # a character that file systems ignore
+    ("caf\u00e9/a", ".", "./cafe*/a", True),  # the accent may be a character of its own
+    ("stra\u00dfe/a", ".", "./stra?e/a", True),
+    ("~x/a", ".", "~x/a", True),
+    ("?a,b?/c", ".", "./{a,b}/c", True),  # a folder of this very name
+    ("secrets/a", ".", "./[!S]ecrets/b", False),
+    ("secrets/a", ".", "./p\\ublic/a", False),
 ]
 
 
@@ -106,6 +129,42 @@ def test_what_is_meant_below_a_folder_is_seen_from_the_folder(pattern: str, path
             assert compiled.may_match_below(folder, rest)
     if compiled.matches(folder):
         assert compiled.matches(path)
+
+
+globs = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "*",
+            "**",
+            "?",
+            "\\a",
+            "[ab]",
+            "[!A]",
+            "[^b]",
+            "[!]a]",
+            "[A-z]",
+            "[b-a]",
+            "{a,b}",
+            "{a}",
+            ".git",
+            "/",
+            "/",
+        ]
+    ),
+    min_size=1,
+    max_size=6,
+).map("".join)
+
+
+@given(patterns, paths, globs)
+@examples(1_000)
+def test_what_a_search_finds_is_seen_from_its_pattern(pattern: str, path: str, glob: str) -> None:
+    """A search that may give a file that a rule means never counts as one that gives other files alone."""
+    compiled = PathPattern(pattern)
+    if compiled.matches(path) and GlobPattern(glob, dotfiles=True).matches(path):
+        assert compiled.may_match_below(".", glob)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class GlobPattern:
         # Names like [id].tsx fit as they are written, too.
         self.expression = "|".join(
             [
-                *(_compile(text.removeprefix("./"), dotfiles) for text in _expand(pattern)),
+                *(_compile(text.removeprefix("./"), dotfiles) for text in expand_lists(pattern)),
                 re.escape(pattern) + r"\Z",
             ]
         )
@@ -137,11 +137,11 @@ def _class(inner: str) -> str:
     negated = inner[0] in "!^"
     members = inner[1:] if negated else inner
     safe = "".join(char if char.isalnum() or char == "-" else "\\" + char for char in members)
-    return f"[{'^/' if negated else ''}{safe}]"
+    return f"(?!/)[{'^' if negated else ''}{safe}]"  # a range may hold a slash, too
 
 
-def _expand(pattern: str) -> list[str]:
-    """Expands the braces of a pattern, innermost first."""
+def expand_lists(pattern: str) -> list[str]:
+    """Expands the braces of a pattern, innermost first. Raises GlobError for too many."""
     done: list[str] = []
     todo = [pattern]
     while todo:

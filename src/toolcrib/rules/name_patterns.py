@@ -78,12 +78,13 @@ def name_expression(pattern: str, char: str = ".") -> str:
             chunks.append("")
         elif mark == "?":
             chunks[-1] += char
-        elif mark == "[" and (end := pattern.find("]", position + 1)) > 0:
+        elif mark == "[" and (end := _set_end(pattern, position)) > 0:
             inner = pattern[position:end]
             negated = "^" if inner[:1] in ("!", "^") else ""
             members = inner[1:] if negated else inner
+            no_slash = "(?!/)" if negated or char != "." else ""  # a range may hold a slash
             safe = "".join(one if one.isalnum() or one == "-" else re.escape(one) for one in members)
-            chunks[-1] += f"[{negated and '^/'}{safe}]"
+            chunks[-1] += f"{no_slash}[{negated}{safe}]"
             position = end + 1
         else:
             chunks[-1] += re.escape(mark)
@@ -91,3 +92,9 @@ def name_expression(pattern: str, char: str = ".") -> str:
     if not rest:
         return first
     return first + "".join(f"(?>{char}*?{chunk})" for chunk in rest[:-1] if chunk) + f"{char}*{rest[-1]}"
+
+
+def _set_end(pattern: str, start: int) -> int:
+    """Where a set closes; a `]` that comes first is a member. -1 if it never does."""
+    first = start + 1 if pattern[start : start + 1] in ("!", "^") else start
+    return pattern.find("]", first + 1)

@@ -13,9 +13,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
+from unicodedata import normalize
 
 from toolcrib.access import Access
-from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_path, path_pieces
+from toolcrib.glob_patterns import GlobError, expand_lists
+from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_name, comparable_path, path_pieces
 from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import WILDCARD, PatternError, name_expression, name_matches
 
@@ -23,6 +25,7 @@ __all__ = ["PathPattern", "Pieces", "expand_braces", "match_paths"]
 
 MAX_ALTERNATIVES = 64  # that the braces of a pattern may stand for
 BRACES = re.compile(r"\{([^{}]*)\}")
+BRACKETS = re.compile(r"[\[\]\\]")
 
 Pieces = tuple[str, ...]
 """The pieces of a pattern, after "/" if it is absolute."""
@@ -166,9 +169,30 @@ def _tool_pattern_pieces(pattern: str) -> list[Pieces]:
     if not pattern.strip("/"):
         return [("**",)]
     try:
-        return [_pattern_pieces(text) for text in expand_braces(pattern.lstrip("/"))]
-    except PatternError:
+        texts = {*expand_lists(pattern), pattern}  # a name may hold braces
+    except GlobError:
         return [("**",)]
+    return [_read_by_tools(text) for text in texts]
+
+
+def _read_by_tools(text: str) -> Pieces:
+    """The pieces of a tool's pattern without braces: a slash at the end means everything below."""
+    names = [piece for piece in text.split("/") if piece not in ("", ".")]
+    anywhere = ["**"] if "/" not in text.strip("/") else []
+    below = ["**"] if text.endswith("/") else []
+    return (*anywhere, *map(_with_stars_alone, names), *below)
+
+
+def _with_stars_alone(name: str) -> str:
+    """A name of a tool's pattern with `*` in place of all other wildcards.
+
+    What `[...]` and a backslash mean depends on the tool, and case counts in a set. A `?` may be a character that a
+    comparable name does not have.
+    """
+    marks = [found.start() for found in BRACKETS.finditer(name)]
+    if marks:
+        name = f"{name[: marks[0]]}*{name[marks[-1] + 1 :]}"
+    return comparable_name(name).replace("?", "*") if name != "**" else name
 
 
 def _may_overlap(pieces: Pieces, other: Pieces) -> bool:
@@ -197,13 +221,17 @@ def _may_overlap(pieces: Pieces, other: Pieces) -> bool:
 
 
 def _names_may_overlap(one: str, other: str) -> bool:
-    """Whether two patterns of names may match the same name. Of two with wildcards only the ends are compared."""
-    wild_one, wild_other = WILDCARD.search(one), WILDCARD.search(other)
-    if wild_one is None:
-        return name_matches(other, one)
-    if wild_other is None:
+    """Whether a pattern of names may match a name that another one matches, whose wildcards are all `*`.
+
+    Of two with wildcards only the ends are compared. An accent may be a character of its own, which a `*` stands for.
+    """
+    if "*" not in other:
         return name_matches(one, other)
-    start_one, start_other = one[: wild_one.start()], other[: wild_other.start()]
-    end_one, end_other = re.split(r"[*?\[\]]", one)[-1], re.split(r"[*?\[\]]", other)[-1]
+    one, other = normalize("NFD", one), normalize("NFD", other)
+    wild = WILDCARD.search(one)
+    if wild is None:
+        return name_matches(other, one)
+    start_one, start_other = one[: wild.start()], other[: other.index("*")]
+    end_one, end_other = re.split(r"[*?\[\]]", one)[-1], other[other.rindex("*") + 1 :]
     starts = start_one.startswith(start_other) or start_other.startswith(start_one)
     return starts and (end_one.endswith(end_other) or end_other.endswith(end_one))

@@ -674,12 +674,17 @@ SPELLED = [
     ("account", "abcdefab-1234-5678-1234-567812345678", "ABCDEFAB-1234-5678-1234-567812345678"),
     ("until", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00+00:00"),
     ("limits", "1.5", [1.5]),
+    ("limits", "1.5", ["1.50"]),
+    ("limits", 2, ["3", "2.00"]),
+    ("limits", 2, ["2E0"]),
 ]
 
 
 @pytest.mark.parametrize(("name", "denied", "written"), SPELLED)
-def test_a_value_is_denied_in_whatever_spelling_it_comes(name: str, denied: str, written: object) -> None:
-    rules = f'[[rule]]\ndeny = true\ntool = "pay"\nargument = {{ {name} = "{denied}" }}'
+def test_a_value_is_denied_in_whatever_spelling_it_comes(
+    name: str, denied: str | int, written: object
+) -> None:
+    rules = f'[[rule]]\ndeny = true\ntool = "pay"\nargument = {{ {name} = {json.dumps(denied)} }}'
     box = Toolbox([pay], policy=read_rules(rules).policy("full"))
     assert box.call_sync("pay", {name: written}).code == "denied"
     assert box.call_sync("pay", {}).text == "paid"

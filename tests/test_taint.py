@@ -189,6 +189,9 @@ async def test_what_the_user_named_may_be_allowed_and_the_rest_left_to_a_person(
         ({"to": ["ann@x.org", "eve@x.org"]}, True),
         ({"mail": {"to": "eve@x.org"}, "text": "anything"}, True),
         ({"to": {"name": "ann@x.org", "again": None, "urgent": True}}, False),
+        ({"to": {"eve@x.org": True}}, True),
+        ({"to": {"ann@x.org": True}}, False),
+        ({"to": [{"name": "ann@x.org", "eve@x.org": None}]}, True),
         ({"to": 100.0}, False),
         ({"to": 1000}, True),
         ({"text": "anything"}, False),
@@ -196,7 +199,28 @@ async def test_what_the_user_named_may_be_allowed_and_the_rest_left_to_a_person(
     ],
 )
 def test_words_that_were_not_said_are_found_at_any_depth(arguments: Any, anew: bool) -> None:
-    assert not_mentioned(("to",), arguments, ["Mail (ann@x.org, bob@x.org) about the 100!"]) is anew
+    one = {"properties": {"name": {}, "again": {}, "urgent": {}}}
+    schema = {
+        "properties": {"to": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/One"}]}},
+        "$defs": {"One": one},
+    }
+    assert not_mentioned(("to",), arguments, ["Mail (ann@x.org, bob@x.org) about the 100!"], schema) is anew
+
+
+async def test_a_key_that_the_user_did_not_say_is_no_name_of_a_field() -> None:
+    @tool(effect=Effect.WRITE, secrets=())
+    def invite(people: dict[str, bool]) -> str:
+        "Invite people."
+        return "invited"
+
+    rules = read_rules('[[rule]]\nask = true\ntool = "invite"\nunsaid = "people"').policy("full")
+    script = [
+        {"calls": [{"name": "invite", "arguments": {"people": {who: True}}}]}
+        for who in ("ann@x.org", "eve@x.org")
+    ]
+    outcome = await Agent(Scripted([*script, "done"]), [invite], policy=rules).run("Invite ann@x.org.")
+    codes = [part.result.code for message in outcome.messages for part in results(message)]
+    assert codes == [None, "nobody_to_ask"]
 
 
 @pytest.mark.promise("policy.md", "Outside of an agent nothing was said, so that such rules always hold.")

@@ -162,7 +162,9 @@ KEYS: tuple[RuleKey, ...] = (
         field="unsaid",
         doc="names of arguments, `*` allowed: only if one of them holds what the user did not say",
         read=toml_values.texts,
-        of_call=lambda names, request, any_item: not_mentioned(names, request.arguments, request.user_texts),
+        of_call=lambda names, request, any_item: not_mentioned(
+            names, request.arguments, request.user_texts, request.params_schema
+        ),
         provenance=True,
     ),
 )

@@ -5,7 +5,7 @@ A value that does not may come from an injected instruction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,16 +19,36 @@ AFTER = "\"'`)]}>\u2019\u201d\u201c\u00bb,;:!?"
 AFTER_IN_TEXT = AFTER + ".\u2026"
 
 
-def not_mentioned(names: tuple[str, ...], arguments: Any, user_texts: Sequence[str]) -> bool:
+def not_mentioned(
+    names: tuple[str, ...], arguments: Any, user_texts: Sequence[str], schema: Any = None
+) -> bool:
     """Whether an argument with one of the names (patterns; at any depth) occurs in none of the user's texts.
 
     A value occurs in a text if its words do, whole and in a row, in upper or lower case: "x.com" does not occur in
-    "bob@x.com". Each item of a list must occur. Empty values, true, false and null need not. True without arguments.
+    "bob@x.com". Each item of a list must occur, and each key of an object that is no field by the tool's `schema`.
+    Empty values, true, false and null need not. True without arguments.
     """
     if not isinstance(arguments, Mapping):
         return True
     texts = [_words(text, AFTER_IN_TEXT) for text in user_texts]
-    return any(not _occurs(value, texts) for value in _values_named(names, arguments))
+    values = list(_values_named(names, arguments))
+    fields = _fields_in(schema) if any(isinstance(value, Mapping | list | tuple) for value in values) else ()
+    return any(not _occurs(value, texts, fields) for value in values)
+
+
+def _fields_in(schema: Any) -> Collection[str]:
+    """The names of all fields that a schema declares at any depth."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            fields = part.get("properties")
+            found.update(fields if isinstance(fields, Mapping) else ())
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+    return found
 
 
 def _values_named(names: tuple[str, ...], arguments: Any) -> Iterator[Any]:
@@ -45,8 +65,8 @@ def _values_named(names: tuple[str, ...], arguments: Any) -> Iterator[Any]:
             waiting += value
 
 
-def _occurs(value: Any, texts: Sequence[str]) -> bool:
-    for scalar in _scalars(value):
+def _occurs(value: Any, texts: Sequence[str], fields: Collection[str]) -> bool:
+    for scalar in _scalars(value, fields):
         whole = isinstance(scalar, float) and scalar.is_integer()
         words = _words(str(int(scalar) if whole else scalar), AFTER)
         if words.strip() and not any(words in text for text in texts):
@@ -54,12 +74,13 @@ def _occurs(value: Any, texts: Sequence[str]) -> bool:
     return True
 
 
-def _scalars(value: Any) -> Iterable[Any]:
-    """The texts and numbers in JSON data."""
+def _scalars(value: Any, fields: Collection[str]) -> Iterable[Any]:
+    """The texts and numbers in JSON data, and the keys that are no fields."""
     waiting = [value]
     while waiting:
         inner = waiting.pop()
         if isinstance(inner, Mapping):
+            yield from (key for key in inner if key not in fields)
             waiting += inner.values()
         elif isinstance(inner, list | tuple):
             waiting += inner

@@ -106,6 +106,11 @@ class PolicyRequest:
         return None if self.prepared is None else self.prepared.arguments
 
     @property
+    def params_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the tool's params; empty for a tool's own question."""
+        return {} if self.prepared is None else self.prepared.tool.definition.params.schema
+
+    @property
     def accesses(self) -> tuple[Access, ...] | None:
         """The accesses of the call, as its tool states them; None where it states none."""
         return self.reached if self.reached is not None or self.prepared is None else self.prepared.accesses

@@ -243,6 +243,31 @@ async def test_a_denied_host_is_seen_in_an_address(ws: Workspace) -> None:
     assert {command: (await prepared(box, command)).kind for command in wanted} == wanted
 
 
+CONNECTING = {
+    "curl a.example.org": DENIED, "curl -s b@A.Example.org./x": DENIED, "ssh evil.test": DENIED, "curl --proxy=a.example.org example.com": ASKED,
+    "curl -xa.example.org:80 example.com": ASKED, "curl -s example.com https://example.net/": RUNS, "ls a.example.org": RUNS, "git status": RUNS,
+    "make": RUNS, "rm a.txt": RUNS, "git fetch": ASKED, "curl example.com 2130706433": ASKED, "curl 'a\u3002example.org' b.txt": ASKED,
+    "python3 a.py": ASKED, "nc $x 80": ASKED, "for h in a; do curl $h; done": ASKED,
+}  # fmt: skip
+
+
+@pytest.mark.promise("policy.md", "a command that cannot be understood), a person is asked")
+async def test_a_command_that_may_connect_to_a_denied_host_asks_where_it_has_a_network(ws: Workspace) -> None:
+    hosts = [Rule(verb=Verb.DENY, hosts=("*.example.org", "evil.test"))]
+    reach = [Rule(verb=Verb.DENY, reach=frozenset({Reach.CONNECT}))]
+    box = boxed(ws, policy=RulePolicy("full", hosts))
+    assert {command: (await prepared(box, command)).kind for command in CONNECTING} == CONNECTING
+    listed = Level(network=Network.ALLOWLIST, hosts=("*.example.com:443",))
+    asked = {"python3 a.py": RUNS, "curl a.example.org": DENIED}
+    for level in (Level(), listed):
+        box = boxed(ws, ExternalSandbox("a container", level), policy=RulePolicy("full", hosts))
+        assert {command: (await prepared(box, command)).kind for command in asked} == asked
+    for level, kind in ((Level(), RUNS), (listed, ASKED), (Level(network=Network.ON), ASKED)):
+        for rules in (reach, [Rule(verb=Verb.DENY, hosts=("api.example.com",))]):
+            box = boxed(ws, ExternalSandbox("a container", level), policy=RulePolicy("full", rules))
+            assert (await prepared(box, "python3 a.py")).kind == kind
+
+
 # Approvals.
 
 

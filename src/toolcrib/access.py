@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["OWN", "PATHS", "UNKNOWN_WORD", "UNSEEN_CODE", "Access", "Confinement", "DeniedPaths", "Reach"]
+__all__ = [
+    "ANY_HOST",
+    "OWN",
+    "PATHS",
+    "UNKNOWN_WORD",
+    "UNSEEN_CODE",
+    "Access",
+    "Confinement",
+    "DeniedPaths",
+    "Reach",
+]
 
 
 class Reach(StrEnum):
@@ -20,6 +30,7 @@ class Reach(StrEnum):
 
 UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
 UNSEEN_CODE = "\ufffd"
+ANY_HOST = "*"
 OWN = (
     "process://"  # begins the names of resources that a call only touches if it names them: those of its run
 )
@@ -44,7 +55,8 @@ class Access:
     - `target`: a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
     - `argv`: the words of a command, with `UNKNOWN_WORD` for those that are not known. Empty: nobody knows what it
     does.
-    - `subtree`: everything below the path is reached; with `pattern`, everything there that matches it.
+    - `subtree`: everything below the path is reached; with `pattern`, everything there that matches it. Of a host: it
+    may be reached, which can be `ANY_HOST`.
     - `prefix`: the first words of a command that an approval may remember. Empty: no prefix is useful and safe.
     - `free`: needs no approval of its own, because it was proved harmless or belongs to another access that is listed.
       Only rules that deny or ask look at it.

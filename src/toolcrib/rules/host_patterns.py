@@ -40,7 +40,11 @@ def _is_host(text: str) -> bool:
 
 
 def match_hosts(patterns: Sequence[str], access: Access) -> MatchLevel:
-    """How far several patterns together match the host of an access."""
+    """How far several patterns together match the host of an access, which may be a pattern of hosts itself."""
+    if access.subtree:
+        target = access.target
+        both = ((one, other) for pattern in patterns for one, other in ((pattern, target), (target, pattern)))
+        return PARTLY if any(host_matches(one, other, any_port=True) for one, other in both) else NO
     if any(host_matches(pattern, access.target) for pattern in patterns):
         return YES
     near = any(host_matches(pattern, access.target, any_port=True) for pattern in patterns)

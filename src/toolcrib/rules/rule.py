@@ -164,7 +164,9 @@ class Rule:
         if found is not None:
             return found
         # A hint is another form of a listed command, which a rule about all commands matches already.
-        return NO if self.access_patterns or access.hint else YES
+        if self.access_patterns or access.hint:
+            return NO
+        return PARTLY if access.reach is Reach.CONNECT and access.subtree else YES
 
     def match_call(self, request: PolicyRequest, accesses: Sequence[Access] | None) -> MatchLevel:
         """How far the rule, if it denies or asks, matches a call of a tool that it is about."""

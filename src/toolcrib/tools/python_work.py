@@ -22,6 +22,7 @@ from toolcrib.command.explain.result_text import signal_name
 from toolcrib.command.judge import Judgement, accesses_of, judge
 from toolcrib.command.launch import BoundedOutput, DeniedPathsInSandbox, command_environment
 from toolcrib.command.launch.contained import check_contained, contained_accesses, keep_history
+from toolcrib.command.launch.possible_hosts import possible_hosts
 from toolcrib.command.launch.process import code_and_signal
 from toolcrib.command.python import (
     PythonSession,
@@ -112,6 +113,7 @@ class PythonWork:
         found = accesses_of(params.code, JUDGEMENT, ".", unasked=False)
         in_texts = accesses_of(possible_commands(params.code), JUDGEMENT, ".", unasked=False)
         found = (*found, *(access for access in in_texts if access.hint))
+        found = (*found, *possible_hosts(JUDGEMENT, sandbox))
         decided = tuple(self._denied_paths.accesses_to_decide(found, JUDGEMENT, sandbox))
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper:

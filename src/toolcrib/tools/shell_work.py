@@ -42,6 +42,7 @@ from toolcrib.command.launch.contained import (
     history_denial,
     keep_history,
 )
+from toolcrib.command.launch.possible_hosts import possible_hosts
 from toolcrib.command.sandbox import Denial, Level, NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
@@ -129,6 +130,7 @@ class ShellWork:
         confined = self._is_confined() if judgement.effect == "read" else self._confines_code()
         unasked = judgement.verdict != "plain" or confined
         found = accesses_of(command.shown, judgement, command.folder, unasked=unasked)
+        found = (*found, *possible_hosts(judgement, sandbox))
         to_decide: Iterable[Access] = self._denied_paths.accesses_to_decide(found, judgement, sandbox)
         leads = (_through_link(target) for target in judgement.leads)
         folder = str(Path(self.workspace.root.path, command.folder))

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from toolcrib.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from toolcrib.command.judge.accesses import accesses_of
+    from toolcrib.command.judge.accesses import accesses_of, names_its_hosts
     from toolcrib.command.judge.judged_commands import JudgedCommand
     from toolcrib.command.judge.judgement import Judgement, judge
     from toolcrib.command.judge.paths import Operand
@@ -46,14 +46,17 @@ if TYPE_CHECKING:
     from toolcrib.command.plan import Plan
 
 __all__ = [
-    "JudgedCommand", "Judgement", "Operand", "Plan", "accesses_of", "covered", "judge", "prefixes", "removes_history",
-    "why", "why_of_command",
+    "JudgedCommand", "Judgement", "Operand", "Plan", "accesses_of", "covered", "judge", "names_its_hosts", "prefixes",
+    "removes_history", "why", "why_of_command",
 ]  # fmt: skip
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "accesses": ("accesses_of",),
+        "accesses": (
+            "accesses_of",
+            "names_its_hosts",
+        ),
         "judged_commands": ("JudgedCommand",),
         "judgement": (
             "Judgement",

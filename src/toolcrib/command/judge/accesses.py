@@ -33,6 +33,9 @@ URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
 )
 BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
+BARE_HOST = re.compile(
+    r"(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[\w-]*(?:\.[\w-]+)+\.?)(?::(\d+))?(?:[/?#:].*)?", re.DOTALL
+)
 PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
 EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:^|[\s:=])~[+-]")
@@ -97,6 +100,8 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     if not part.proved and _carries_commands(argv[0].rpartition("/")[2]):
         yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
     yield from _hosts(part.argv)
+    if part.effect == "network":
+        yield from _bare_hosts(part.argv[1:])
 
 
 def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
@@ -245,3 +250,17 @@ def _hosts(words: Sequence[str]) -> Iterator[Access]:
                 yield Access(Reach.CONNECT, f"{name}:{number}" if number else name, free=True)
         if (match := BY_SSH.match(word)) is not None:
             yield Access(Reach.CONNECT, f"{match[1].lower()}:22", free=True)
+
+
+def names_its_hosts(argv: Sequence[str]) -> bool:
+    """Whether each word of a program that connects is an option or the address of a host."""
+    words = [word for word in argv[1:] if word[:1] != "-"]
+    return bool(words) and all(URL.match(word) or BARE_HOST.fullmatch(word) for word in words)
+
+
+def _bare_hosts(words: Sequence[str]) -> Iterator[Access]:
+    """The hosts that a program which connects may be given without a scheme: words with a dot."""
+    for word in words:
+        if (match := BARE_HOST.fullmatch(word)) is not None:
+            name, port = match[1].lower(), match[2]
+            yield Access(Reach.CONNECT, f"{name}:{port}" if port else name, free=True)

@@ -293,6 +293,13 @@ CREDENTIALS = [
     form("?", api_key={"type": "string"}),
     form("?", value={"type": "string", "title": "Password"}),
     form("?", githubToken={"type": "string"}),
+    form("?", pin={"type": "integer"}),
+    form("?", value={"type": "number", "title": "Card CVV"}),
+    form("?", Passwort={"type": "string"}),
+    form("?", value={"type": "string", "title": "Mot de passe"}),
+    form("?", value={"type": "string", "title": "Contrase\u00f1a"}),
+    form("?", value={"type": "string", "title": "\u5bc6\u7801"}),
+    form("?", value={"type": "string", "title": "\uff30\uff41\uff53\uff53\uff57\uff4f\uff52\uff44"}),
 ]
 
 
@@ -308,6 +315,15 @@ async def test_a_form_that_asks_for_a_credential_is_refused(request_: Any) -> No
 async def test_a_form_that_speaks_of_a_credential_warns_the_person() -> None:
     _, asked, _ = await answered(None, a=form("Please give your API key here.", value={"type": "string"}))
     assert asked[0].reason.endswith("; it speaks of 'api key': do not type a credential here")
+    for words, kind in (
+        ("Ihr Kennwort, bitte.", "string"),
+        ("\u041f\u0430\u0440\u043e\u043b\u044c?", "string"),
+        ("Your PIN?", "integer"),
+    ):
+        _, asked, _ = await answered(None, a=form(words, value={"type": kind}))
+        assert "do not type a credential here" in asked[0].reason
+    _, asked, _ = await answered(None, a=form("Wie viel Tee?", value={"type": "integer"}))
+    assert "credential" not in asked[0].reason
 
 
 @pytest.mark.promise("mcp-calls.md", "The words of a server stay within a margin")
@@ -342,6 +358,11 @@ ADDRESSES: list[tuple[str, str]] = [
     ("https://bаnk.example/", "may not have"),  # a Cyrillic letter
     ("https://a.example/ b", "may not have"),
     ("https:///x", "not https"),
+    ("https://bank.example%2eevil.example/", "hides its host"),
+    ("https://bank.example;evil.example/", "hides its host"),
+    ("https://[::1", "cannot be read"),
+    ("https://bank.example:8443/a%20b?c=%2e", ""),
+    ("https://[2001:db8::1]/", ""),
 ]
 
 

@@ -92,10 +92,13 @@ CREDENTIALS = [
     "password", "api_key", "apiKey", "oauth_token", "client_secret", "private_key", "bearer_token", "Authorization",
     "db.password", "AWS_SECRET_ACCESS_KEY", "accessToken", "X-Api-Key", "apikey", "auth_header",
     "DBPassword", "PGPASSWORD", "JWTToken", "pin", "PIN", "userPin", "APIKey", "MYSQL_PWD", "GHToken", "OAuthTOKEN", "jwt", "otp", "cvv",
+    "passwort", "db_Kennwort", "contraseña", "motDePasse", "密码", "\u043f\u0430\u0440\u043e\u043b\u044c", "パスワード",
+    "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44",
     "sshpassphrase", "dbpasswd", "AWSSecretAccessKey", "HTTPAuthorization", "authtoken", "db_pass",
 ]  # fmt: skip
 NO_CREDENTIALS = [
     "max_tokens", "token_count", "key", "keyboard", "secretary", "author", "path", "passenger",
+    "essenhaus", "Kennzeichen", "motif", "cl\u00e9", "\u5bc6\u5ea6",
     "cookies_path", "secret_name", "pinned", "spin", "pins_count", "passes", "compass", "HTTPPath", "URLName", "tokenizer", "shopping",
 ]  # fmt: skip
 
@@ -107,6 +110,13 @@ def test_no_credential_is_sent(name: str) -> None:
     sent = elicitation(question(arguments))["message"]
     for shown in (sent, on_a_card(arguments), in_a_list(arguments)):
         assert "hunter2" not in shown and shown.count("hidden") == 2
+
+
+@pytest.mark.parametrize("name", ["pin", "otp", "card_cvv", "password"])
+def test_a_number_is_a_credential_only_by_names_of_such_numbers(name: str) -> None:
+    assert "4711" not in elicitation(question({name: 4711}))["message"]
+    assert "4711" in elicitation(question({"tokens": 4711}))["message"]
+    assert without_credentials({name: True}) == {name: True}
 
 
 @pytest.mark.parametrize("name", NO_CREDENTIALS)

@@ -13,9 +13,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from toolcrib.credentials import is_credential
+from toolcrib.credentials import foreign_credential, is_credential
 from toolcrib.forms import FormField, read_form
 from toolcrib.question import Answer, InputRequest
 from toolcrib.visible import escape_invisible, on_one_line, spelled_out
@@ -28,6 +29,9 @@ MAX_URL = 2_000
 YES, NO = "Yes", "No"
 VISITED = "I have opened it"
 NOT_VISITED = "I do not open it"
+AUTHORITY = re.compile(
+    r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?"
+)  # no user, nothing that is decoded later
 ABOUT_CREDENTIALS = re.compile(
     r"pass[ -]?word|pass[ -]?phrase|passcode|api[ _-]?key|secret[ _-]?key|private[ _-]?key|access[ _-]?token|"
     r"recovery (code|phrase)|seed phrase|one-time (code|password)|credit card|card number|\bcvv\b|\bcvc\b|\bpin\b",
@@ -54,13 +58,14 @@ def input_request(server: str, params: Mapping[str, Any], *, credentials: bool =
     if params.get("mode") == "url":
         return _about_url(server, text, params.get("url"))
     form = tuple(map(_safe, read_form(params.get("requestedSchema") or {})))
-    asked = [field for field in form if field.kind == "text" and _is_credential(field)]
+    typed = [field for field in form if field.kind in ("text", "number", "integer")]
+    asked = [field for field in typed if _is_credential(field)]
     if asked and not credentials:
         named = ", ".join(repr(on_one_line(field.name, 60)) for field in asked)
         raise CannotAsk(f"the server {server!r} asked the user to type a credential into a form ({named})")
-    words = [text, *(f"{field.title} {field.description}" for field in form)]
-    suspicious = any(field.kind == "text" for field in form) and ABOUT_CREDENTIALS.search(" ".join(words))
-    warning = f"; it speaks of {suspicious[0].lower()!r}: do not type a credential here" if suspicious else ""
+    words = " ".join([text, *(f"{field.title} {field.description}" for field in form)])
+    suspicious = _speaks_of(words) if typed else ""
+    warning = f"; it speaks of {suspicious!r}: do not type a credential here" if suspicious else ""
     reason = f"the MCP server {server!r} asks, not toolcrib and not the model{warning}"
     options = () if form else (YES, NO)
     return InputRequest(text, options, form=form, source=server, reason=reason)
@@ -98,7 +103,7 @@ def _about_url(server: str, text: str, url: Any) -> InputRequest:
     allowed = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
     if not allowed or not host:
         raise CannotAsk(f"the server {server!r} gave an address that is not https")
-    if "@" in parts.netloc or "\\" in url:
+    if not AUTHORITY.fullmatch(parts.netloc) or "\\" in url:
         raise CannotAsk(f"the server {server!r} gave an address that hides its host")
     odd = " (a name with letters of another alphabet)" if "xn--" in host else ""
     reason = f"the MCP server {server!r} asks you to open a page of {host}{odd}; toolcrib does not open it"
@@ -112,6 +117,12 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _speaks_of(words: str) -> str:
+    """The first credential that a text speaks of, or ""."""
+    found = ABOUT_CREDENTIALS.search(normalize("NFKC", words))
+    return found[0].lower() if found else foreign_credential(words)
 
 
 def _is_credential(field: FormField) -> bool:

@@ -219,6 +219,12 @@ async def test_a_value_that_changed_is_masked_in_both_shapes() -> None:
     result = await box.call("show", {"token": REF, "text": VALUE})
     assert VALUE not in result.text
     assert "another-value-altogether" not in result.text
+    values = [VALUE, *(f"value-number-{number}-of-many" for number in range(5))]
+    for value in [*values, *values]:
+        store.values["API_KEY"] = value
+        await box.call("show", {"token": REF, "text": ""})
+    result = await box.call("show", {"token": "", "text": " ".join(values)})
+    assert not [value for value in values if value in result.text]
 
 
 async def test_an_approval_of_a_reference_is_bound_to_the_reference() -> None:

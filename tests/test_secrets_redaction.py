@@ -86,6 +86,7 @@ DUMPS: dict[str, Callable[[bytes], str]] = {
     "xxd -g1": lambda b: f": {b.hex(' '):<48} {''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}",
     "hexdump -C": lambda b: f"  {b.hex(' '):<48}  |{''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}|",
     "hexdump": lambda b: " " + " ".join(_words(b, 2, "%04x")),
+    "xxd -b": lambda b: ": " + " ".join(f"{c:08b}" for c in b) + f"  {''.join(chr(c) if 32 <= c < 127 else '.' for c in b)}",
     "od": lambda b: " " + " ".join(_words(b, 2, "%06o")),
     "od -x": lambda b: " " + " ".join(_words(b, 2, "%04x")),
     "od -t x4": lambda b: " " + " ".join(_words(b, 4, "%08x")),
@@ -139,6 +140,17 @@ def test_a_dump_is_read_across_its_lines(redactor: Redactor, before: int, form: 
         kept = done.value.split("\n")
         assert kept[0] == text.split("\n")[0] and kept[-1] == text.split("\n")[-1]
         assert len(kept) == 3, "what lies between is masked, with the column that shows it as text"
+
+
+@each("form", [form for form in DUMPS if form.startswith("od") and form != "od -t x1z"])
+@each("before", [0, 5, 13])
+def test_a_dump_without_offsets_is_read_too(redactor: Redactor, before: int, form: str) -> None:
+    for name in ("TOKEN", "PHRASE", "PLAIN", "UMLAUT"):
+        data = b"x" * before + VALUES[name].encode() + b"y" * (-(before + len(VALUES[name].encode())) % 16)
+        rows = [DUMPS[form](data[at : at + 16]) for at in range(0, len(data), 16)]
+        for text in ("\n".join(rows), "\n".join(["before", *rows, "after"])):
+            assert redactor.redact_text(text).found == (name,), text
+            assert not any(row.strip() in redactor.redact_json(text).value for row in rows)
 
 
 def test_base64_of_utf_16_in_either_order(redactor: Redactor) -> None:
@@ -300,6 +312,7 @@ SIZES = st.lists(st.integers(0, 40), max_size=60)
 @examples(300)
 @given(TEXTS, SIZES, st.booleans())
 @example(VALUES["PLAIN"], [1] * 30, False)
+@example(json.dumps(list(VALUES["UMLAUT"] + "\U0001f600")), [2] * 60, False)
 @example("\x1b[" + "".join(f"\\x{code:02x}" for code in VALUES["PHRASE"].encode()), [], False)
 def test_pieces_give_what_the_whole_gives(text: str, sizes: list[int], automaton: bool) -> None:
     redactor = REDACTORS[automaton]

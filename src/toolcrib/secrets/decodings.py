@@ -34,7 +34,9 @@ _ESCAPE = re.compile(
 # A text that contains none of these contains no escape.
 _HINTS = (b"%", b"\\", b"&", b"\x1b", *sorted({char[:2] for char in _ZERO_WIDTH}))
 _UNFINISHED = re.compile(
-    rb"""(?:%[0-9A-Fa-f]?|\\(?:x[0-9A-Fa-f]?|[uU]\{?[0-9A-Fa-f]{0,7}(?:\\(?:u[0-9A-Fa-f]{0,3})?)?|[0-3][0-7]?)?
+    rb"""(?:%[0-9A-Fa-f]?
+    |(?<!\\u[dD][89abAB][0-9A-Fa-f]{2})  # the second half of a pair does not begin anything
+     \\(?:x[0-9A-Fa-f]?|[uU]\{?[0-9A-Fa-f]{0,7}(?:\\(?:u[0-9A-Fa-f]{0,3})?)?|[0-3][0-7]?)?
     |&(?:[A-Za-z]{0,8}|\#[xX]?[0-9A-Fa-f]{0,7})|\x1b(?:[()]|\[[ -?]{0,72}|\][^\x07\x1b]{0,512}\x1b?)?
     |"""
     + b"|".join(_ZERO_WIDTH_BEGUN)

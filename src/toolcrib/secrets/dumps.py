@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 __all__ = ["Dump", "dumps_in", "may_hold_dumps"]
 
 LINE = re.compile(rb"(?m)^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}(?P<colon>:?)[ \t]{1,8}(?P<body>[^\n]{2,400})$")
-IN_QUOTES = re.compile(rb'"[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]')  # a string that may be such a line
+# Lines without the number of their first byte, as `od -An` prints them; the last of them may be short.
+BARE = re.compile(
+    rb"(?m)^[ \t]*+(?P<body>[0-9A-Fa-f]{2,8}(?:[ \t]+[0-9A-Fa-f]{2,8})*|\S{1,3}(?:[ \t]{2,}\S{1,3})*)[ \t]*$"
+)
+SEVERAL = rb"(?:[0-9A-Fa-f]{2,8}[ \t]+){2}|(?:\S{1,3}[ \t]{2,}){2}"
+BEGINS_BARE = re.compile(rb"(?m)^[ \t]*+(?:" + SEVERAL + rb")")
+IN_QUOTES = re.compile(  # a string that may be such a line
+    rb'"[ \t]*(?:(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]|' + SEVERAL + rb")"
+)
 HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){1,8}")
+BINARY = re.compile(rb"[01]{8}")
 OCTAL = re.compile(rb"[0-3][0-7]{2}")
 OCTAL_WORD = re.compile(rb"[01][0-7]{5}")
 DECIMAL = re.compile(rb"\d{1,5}")
@@ -42,15 +51,21 @@ class Dump:
 
 def may_hold_dumps(data: bytes) -> bool:
     """Whether a text, or a string of the JSON that it is, may be lines of a dump."""
-    return IN_QUOTES.search(data) is not None or LINE.search(data) is not None
+    return any(found.search(data) is not None for found in (IN_QUOTES, LINE, BEGINS_BARE))
 
 
 def dumps_in(data: bytes) -> Iterator[Dump]:
     """Every reading of the dumps in a text. A dump is lines that follow each other and are read in the same way."""
+    yield from _dumps_of(LINE.finditer(data))
+    if BEGINS_BARE.search(data) is not None:
+        yield from _dumps_of(BARE.finditer(data))
+
+
+def _dumps_of(lines: Iterable[re.Match[bytes]]) -> Iterator[Dump]:
     open_dumps: dict[str, Dump] = {}
     after = -1
-    for line in LINE.finditer(data):
-        readings = dict(_readings(line["body"], bool(line["colon"])))
+    for line in lines:
+        readings = dict(_readings(line["body"], bool(line.groupdict().get("colon"))))
         for kind in [kind for kind in open_dumps if kind not in readings or line.start() > after + 1]:
             yield open_dumps.pop(kind)
         for kind, read in readings.items():
@@ -74,6 +89,8 @@ def _readings(body: bytes, colon: bool) -> Iterator[tuple[str, bytes]]:
         yield "hex", b"".join(parts)
         if len(words[0]) > 2:
             yield "words", b"".join(part[::-1] for part in parts)
+    if all(map(BINARY.fullmatch, words)):
+        yield "binary", bytes(int(word, 2) for word in words)
     if all(map(OCTAL.fullmatch, words)):
         yield "octal", bytes(int(word, 8) for word in words)
     if all(map(OCTAL_WORD.fullmatch, words)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,8 @@ from toolcrib.secrets.references import may_have_references
 from toolcrib.secrets.stream import SuccessiveTexts
 
 __all__ = ["Masking", "problem_of"]
+
+MAX_BEFORE = 50  # values that a secret had before, and that are masked still
 
 
 class Masking:
@@ -231,14 +233,26 @@ class Masking:
         if value is not None and not why_unusable(value):
             self._known[name] = value
 
+    def _known_before(self, name: str) -> Iterator[str]:
+        """The values that a secret was known to have, the latest first."""
+        for place in range(MAX_BEFORE):
+            if (known := self._known.get(_name_before(name, place))) is None:
+                return
+            yield known
+
     def _learn(self, name: str, value: str) -> None:
-        """Remember a value as it is now; an older value is still masked, under another name."""
+        """Remember a value as it is now; the values before it are still masked, under other names."""
         if self._known.get(name) == value:
             return
-        if name in self._known:
-            self._known[f"{name} (before)"] = self._known[name]
-        self._known[name] = value
+        values = [value, *self._known_before(name)][: MAX_BEFORE + 1]
+        for place, known in enumerate(dict.fromkeys(values)):
+            self._known[_name_before(name, place)] = known
         self._redactor = Redactor(self.values())
+
+
+def _name_before(name: str, place: int) -> str:
+    """The name under which a value is masked that a secret had so many values ago."""
+    return name if not place else f"{name} (before)" if place == 1 else f"{name} ({place} values before)"
 
 
 def _note(found: Iterable[str]) -> Text:

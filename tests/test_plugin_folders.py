@@ -149,6 +149,22 @@ def test_files_import_each_other_from_memory_alone(tmp_path: Path) -> None:
     assert "No module named" in b.problem, "what was not given cannot be imported"
 
 
+@pytest.mark.promise("policy.md", "The hash of the bytes that were shown is stored")
+@each("encoding", ["utf-7", "raw_unicode_escape", "unicode_escape"])
+def test_a_file_means_what_it_shows(encoding: str) -> None:
+    """Read in another encoding, a comment is code."""
+    hidden = {"utf-7": "+AAo-"}.get(encoding, "\\u000a")
+    text = f"# -*- coding: {encoding} -*-\n# a comment {hidden}raise SystemExit('ran')\n" + source("a")
+    (plugin,) = load_files([file("a.py", text)])
+    assert (plugin.problem, len(plugin.tools)) == ("", 1)
+
+
+def test_a_file_in_another_encoding_is_not_loaded() -> None:
+    text = "# -*- coding: latin-1 -*-\n# caf\u00e9\n" + source("a")
+    (plugin,) = load_files([PluginFile("a", "a.py", "/nowhere/a.py", text.encode("latin-1"))])
+    assert not plugin.tools and "expected text in UTF-8" in plugin.problem
+
+
 def test_skills_of_a_project_are_used_once_all_of_them_are_trusted(home: Home) -> None:
     folder = home.projects.parent / "skills" / "deploy"
     folder.mkdir(parents=True)

@@ -219,6 +219,21 @@ def test_what_is_shown_hides_nothing(project: Path, capsys: pytest.CaptureFixtur
     assert "reason: a\\x1b[2Jb\\u202e⏎new line" in shown
 
 
+def test_a_file_is_shown_in_the_lines_that_python_reads(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line that Python reads as the end of a comment must not look like code."""
+    (project / ".toolcrib" / "tools").mkdir()
+    place = project / ".toolcrib" / "tools" / "a.py"
+    for text in (
+        "A = 1\r\n",
+        "A = 1  #\u2028B = 2\x0cC = 3\x85D = 4\x0bE = 5\n",
+    ):  # as a whole, then as a difference
+        place.write_bytes(text.encode())
+        assert main(["trust", "--yes"]) == 0
+    assert "A = 1  #\\u2028B = 2\\x0cC = 3\\x85D = 4\\x0bE = 5\n" in capsys.readouterr().out
+
+
 def test_exceptions_are_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rule = '[[rule]]\ndeny = true\npath = "keys/**"\nexcept = { path = "keys/public", tool = "read_file" }\n'
     (project / ".toolcrib" / "policy.toml").write_text(rule)

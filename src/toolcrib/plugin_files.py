@@ -1,7 +1,8 @@
 """Tools in files of a folder. The bytes that were read, and maybe trusted, are the ones that are executed.
 
 The files make a package that exists in memory only: a file that was not given cannot be imported from it, and what is
-written to the folder afterwards has no effect. A file imports another with `from .other import name`.
+written to the folder afterwards has no effect. They are UTF-8, whatever encoding they name. A file imports another with
+`from .other import name`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from toolcrib.plugins import Plugin, import_failure, tools_of
+from toolcrib.text_file import text_of
 from toolcrib.visible import counted
 
 __all__ = ["PluginFile", "load_files"]
@@ -99,4 +101,5 @@ class _Files(MetaPathFinder, Loader):
         file = self.files.get(module.__name__)
         if file is not None:
             module.__file__ = file.place
-            exec(compile(file.data, file.place, "exec", dont_inherit=True), vars(module))
+            # As text: a line that names an encoding would make other code of the bytes than a person was shown.
+            exec(compile(text_of(file.data), file.place, "exec", dont_inherit=True), vars(module))

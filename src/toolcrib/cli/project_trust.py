@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,13 +131,18 @@ def _servers_lines(item: Trustable) -> Iterator[str]:
 
 
 def _text_lines(data: bytes) -> Iterator[str]:
-    for line in data.decode("utf-8", "backslashreplace").splitlines():
+    for line in _lines(data):
         yield f"    {escape_invisible(line)}"
 
 
+def _lines(data: bytes) -> list[str]:
+    """The lines as programs read them, which know fewer ends of lines than `splitlines`."""
+    text = data.decode("utf-8", "backslashreplace")
+    return re.split(r"\r\n|\r|\n", text.removesuffix("\n"))
+
+
 def _diff(before: bytes, after: bytes) -> Iterator[str]:
-    old, new = (data.decode("utf-8", "backslashreplace").splitlines() for data in (before, after))
-    for line in difflib.unified_diff(old, new, "trusted", "now", lineterm="", n=2):
+    for line in difflib.unified_diff(_lines(before), _lines(after), "trusted", "now", lineterm="", n=2):
         yield f"    {escape_invisible(line)}"
 
 

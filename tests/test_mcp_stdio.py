@@ -15,10 +15,13 @@ import pytest
 pytest.importorskip("mcp")
 
 from tests.mcp_servers import plain_stdio
-from toolcrib import ErrorCode, Toolbox
+from toolcrib import Answer, ErrorCode, Question, Toolbox, Verdict
 from toolcrib.facts import MaxOutput
 from toolcrib.mcp import McpServer, McpToolset, ServerState
 from toolcrib.mcp.client import stdio as stdio_module
+from toolcrib.mcp.client.pins import Pins
+from toolcrib.question import Lasting, Scope
+from toolcrib.rules import ApprovalStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes of another kind")
 
@@ -48,6 +51,28 @@ async def test_a_server_is_given_the_variables_of_its_configuration_and_a_few_ha
     assert given["LANG"] == "C.UTF-8"
     assert given["PATH"] == os.environ["PATH"]
     assert "SOME_API_KEY" not in given
+
+
+@pytest.mark.promise("mcp-servers.md", "another server of the same name")
+async def test_an_approval_is_of_no_other_server_of_the_same_name(tmp_path: Path) -> None:
+    asked: list[Question] = []
+
+    async def always(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(Verdict.ALWAYS, scope=Scope.TOOL, lasting=Lasting.USER)
+
+    approvals, counts = ApprovalStore(tmp_path / "approvals.json"), []
+    for server in (
+        plain(),
+        plain(),
+        plain(env={"OTHER": "yes"}),
+        plain(cwd=str(tmp_path)),
+        plain(timeout=5.0),
+    ):
+        async with Toolbox([McpToolset([server], pins=Pins())], approver=always, approvals=approvals) as box:
+            await box.call("plain__do", {"what": "env"})
+        counts.append(len(asked))
+    assert counts == [1, 1, 2, 3, 3]
 
 
 @pytest.mark.promise("mcp-servers.md", "Nothing that a local server started is left")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ __all__ = ["RemoteTool", "facts_of"]
 LONGER = 5.0  # seconds by which the toolbox's deadline is later than that of the call
 MAX_DESCRIPTION = 16_000  # characters
 MAX_TITLE = 200
-VERSION = 16  # digits of a definition's hash, which an approval of a call is bound to
+VERSION = 16  # digits of a hash that an approval of a call is bound to
 
 
 class RemoteTool(FunctionTool[..., Any]):
@@ -151,8 +152,14 @@ def facts_of(
         timeout=server.start_timeout + server.max_timeout + LONGER,
         server=server.name,
         output_schema=read.output_schema,
-        version=definition_hash(remote)[:VERSION],
+        version=_version(remote, server),
     )
+
+
+def _version(remote: RemoteDefinition, server: McpServer) -> str:
+    """A hash of a definition and of the server that gives it: an approval holds for both."""
+    both = definition_hash(remote) + server.config_hash()
+    return hashlib.sha256(both.encode()).hexdigest()[:VERSION]
 
 
 def _claimed(claims: Mapping[str, bool]) -> Effect:

@@ -154,6 +154,20 @@ def test_any_change_of_bytes_shows(put: bytes, at: int) -> None:
     assert found.ok is (spoiled == whole)
 
 
+@pytest.mark.parametrize("at", range(4))
+def test_an_empty_line_shows(tmp_path: Path, at: int) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    for number in range(3):
+        log.note({"number": number})
+    lines = log.path.read_text().splitlines(keepends=True)
+    log.path.write_text("".join([*lines[:at], "\n", *lines[at:]]))
+    assert not log.check().ok
+    text = log.path.read_text()
+    with pytest.raises(AuditError):
+        log.note({"number": 3})
+    assert log.path.read_text() == text
+
+
 async def test_a_log_that_cannot_be_written_stops_the_call(tmp_path: Path) -> None:
     log = AuditLog(tmp_path / "no" / "a.jsonl", key=KEY)
     (tmp_path / "no").write_text("a file where a folder should be")

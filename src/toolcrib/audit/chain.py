@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,14 @@ def seal_of(key: bytes, before: str, text: str) -> str:
 
 def follow(chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None) -> LogBreak | None:
     """Move a chain on over written lines. Returns where it breaks or differs from the head; None if it holds."""
-    for line in _whole(lines):
+    ended = False
+    for given in lines:
+        if ended:
+            return LogBreak(chain.count + 1, "an empty line stands before it")
+        ended = not given  # what comes after the last line break of a text
+        if ended:
+            continue
+        line = given.removesuffix("\n")
         text = f"{line[:-SEALED]}}}"
         wanted = seal_of(chain.key, chain.seal, text)
         if not hmac.compare_digest(
@@ -122,7 +129,3 @@ def too_short(chain: Chain, head: tuple[int, str] | None) -> LogBreak | None:
     missing = head[0] - chain.count
     what = "1 line is missing" if missing == 1 else f"{missing} lines are missing"
     return LogBreak(chain.count + 1, f"{what} at the end")
-
-
-def _whole(lines: Iterable[str]) -> Iterator[str]:
-    return (stripped for line in lines if (stripped := line.rstrip("\n")))

@@ -363,3 +363,16 @@ def test_a_question_of_the_model_is_answered_by_a_number_or_in_words(tmp_path: P
         run.until(told)
         run.until("Done.")
         assert run.end() == 0
+
+
+# Unicode's Default_Ignorable_Code_Point, but the selector that makes an emoji of a sign.
+IGNORABLE = [
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E),
+    (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0E), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+]  # fmt: skip
+
+
+def test_what_a_font_may_leave_out_is_spelled_out() -> None:
+    codes = [code for first, last in IGNORABLE for code in range(first, last + 1)]
+    assert [hex(code) for code in codes if not INVISIBLE.match(chr(code))] == []

@@ -34,10 +34,11 @@ WITHOUT_GLYPH = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U0001d159"
     "\U000e0100-\U000e01ef"
 )
-# Operators, annotations and tags; the controls of hieroglyphs, shorthand and music.
+# Operators, annotations and tags, with the places beside them that are ignored before they are assigned; the controls
+# of hieroglyphs, shorthand and music.
 _OTHER_FORMATS = (
-    "\u2061-\u2065\u206a-\u206f\ufff9-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e007f"
+    "\u2061-\u2065\u206a-\u206f\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _SURROGATES = "\ud800-\udfff"
 

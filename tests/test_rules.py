@@ -197,6 +197,8 @@ def test_patterns_of_commands(pattern: str, argv: list[str], meant: bool) -> Non
         ("*", "anything.at.all:1", True),
         ("example.org.", "example.org:443", True),
         ("::1", "[::1]:80", True),
+        ("1.2.3.4", "[::ffff:1.2.3.4]:80", True),
+        ("::ffff:102:304", "1.2.3.4", True),
         ("[::1]:80", "[0:0::1]:80", True),
         ("[::1]:80", "[::1]:81", False),
         ("fe80::1", "fe80::1", True),

@@ -88,9 +88,12 @@ def _normalised(host: str) -> str:
     from toolcrib.net.urls import NetworkRefused, parse_host
 
     try:
-        return parse_host(f"[{host}]" if ":" in host else host).name
+        parsed = parse_host(f"[{host}]" if ":" in host else host)
     except NetworkRefused:
         return host.lower().rstrip(".")
+    # A connection to `::ffff:1.2.3.4` is one to 1.2.3.4.
+    written_as_v6 = getattr(parsed.address, "ipv4_mapped", None)
+    return parsed.name if written_as_v6 is None else str(written_as_v6)
 
 
 def why_hosts_too_broad(patterns: Sequence[str]) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.sandbox_runs import backend
 from toolcrib import Context, Effect, Toolbox, ToolCall, tool
 from toolcrib.access import Access, Reach
-from toolcrib.command.sandbox import NoSandbox
+from toolcrib.command.sandbox import ExternalSandbox, NoSandbox
 from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Ready
 from toolcrib.question import Answer, Question, Verdict
@@ -245,6 +246,41 @@ def test_a_link_into_what_is_withheld_does_not_lead_a_search_there(ws: Workspace
     (Path(ws.root.path) / "src/deep/door").symlink_to("../../keys/a.key")
     told = call(box(ws, NO_READING), "grep", pattern="the", path="src/deep").text
     assert "the key" not in told and "2 files or folders were left out" in told
+
+
+SPELLINGS = [
+    "cat {root}/keys/a.key", "cat /{root}/keys/a.key", "cat ~/root/keys/a.key", "cat ~/root/src/../keys/a.key", "cat ~/root/k*/a.key",
+    "cat < ~/root/keys/a.key", "echo x > ~/root/keys/new", "cd ~/root/keys && cat a.key", "(cd ~/root/keys; cat a.key)",
+    "grep -r key ~/root", "tar cf - ~/root/keys", "env -C ~/root/keys cat a.key", "cat /proc/self/cwd/keys/a.key",
+    "python3 -c 'print(1)' ~/root/keys/a.key",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["ask", "deny"])
+@pytest.mark.parametrize("command", SPELLINGS)
+def test_a_path_of_the_workspace_is_known_by_its_other_names(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch, command: str, verb: str
+) -> None:
+    monkeypatch.setenv("HOME", str(Path(ws.root.path).parent))
+    rules = read_rules(f'[[rule]]\n{verb} = true\npath = "keys/**"\n').policy("full")
+    given = {"command": command.format(root=ws.root.path)}
+    for sandbox in (NoSandbox(), *([] if verb == "deny" else [ExternalSandbox("a container"), None])):
+        made = Toolbox([Shell(ws, sandbox=sandbox)], policy=rules)
+        result = made.call_sync("shell", given)
+        assert result.code in (ErrorCode.NOBODY_TO_ASK, ErrorCode.DENIED) and "the key" not in result.text
+    assert not (Path(ws.root.path) / "keys/new").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["cat ~/root/src/a.py", "grep -r plain ~/root/src", "cat {root}/src/a.py"]
+)
+def test_what_a_rule_is_not_about_stays_as_it_was(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("HOME", str(Path(ws.root.path).parent))
+    rules = read_rules('[[rule]]\nask = true\npath = "keys/**"\n').policy("full")
+    made = Toolbox([Shell(ws, sandbox=backend("bubblewrap")(Path(ws.root.path)))], policy=rules)
+    assert made.call_sync("shell", {"command": command.format(root=ws.root.path)}).code is None
 
 
 @pytest.mark.promise("policy.md", "an ask rule does, if the search could reach what it matches")

@@ -182,9 +182,11 @@ class Workspace:
         )
 
     def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
-        """The accesses, each followed by an access to the path that symlinks in its name lead to."""
+        """The accesses, each followed by what it is in the workspace where its name is another: by links, or in full."""
         for access in accesses:
             yield access
+            if access.subtree and access.target == "/" and access.pattern:
+                yield from self._below_the_root(access)
             if access.reach not in PATHS or access.target == "." or "\0" in access.target:
                 continue
             root, path = self._below_a_root(access.target)
@@ -195,8 +197,15 @@ class Workspace:
                 leads = real_beneath(root.handle(), root.prefixes, path, portable=self.portable)
             except (OSError, UnicodeEncodeError):
                 continue
-            if leads != posixpath.normpath(path):
-                yield replace(access, target=self._relative(root, leads, path).shown, real=True)
+            shown = self._relative(root, leads, path).shown
+            if leads != posixpath.normpath(path) or (root is self.root and access.target.startswith("/")):
+                yield replace(access, target=shown, real=True)
+
+    def _below_the_root(self, access: Access) -> Iterator[Access]:
+        """The part of a pattern of absolute paths that lies in the workspace, as the workspace calls it."""
+        inside = below(self.root.prefixes, f"/{access.pattern.removeprefix('./')}")
+        if inside is not None:
+            yield replace(access, target=".", pattern=f"./{inside}" if inside else "", real=True)
 
     def _below_a_root(self, path: str) -> tuple[WorkspaceRoot | None, str]:
         if not path.startswith("/"):

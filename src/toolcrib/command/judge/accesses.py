@@ -40,6 +40,7 @@ PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", 
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
 EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:^|[\s:=])~[+-]")
 INSIDE = re.compile(r"[\s;|&()<>{}\"'`=,$@:]+")
+LEADS_ANYWHERE = re.compile(r"/(?:proc/(?:[^/]+/)+(?:cwd|root|fd)|dev/fd)(?:/|$)")  # links of a process
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
 CLUSTER = re.compile(r"-[^-]")  # options of one letter; where the value of the last begins is not known
@@ -179,7 +180,9 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
     if "://" in path:
         yield from _hosts([path])
         return
-    path = paths.join(folder, path)
+    path = _in_full(paths.join(folder, path))
+    if LEADS_ANYWHERE.match(path):
+        yield from _any_path()
     reach = ACCESS[operand.access]
     if operand.reach == "file" or (operand.reach == "subtree" and not GLOB.search(path)):
         yield Access(reach, path, subtree=operand.reach == "subtree", free=free)
@@ -214,13 +217,21 @@ def _any_path() -> Iterator[Access]:
 def _possible_paths(words: Sequence[str], folder: str, *, inside: bool = True) -> Iterator[Access]:
     """Accesses of words of an unrecognised command: each may be a path, or hold one, and be read and written."""
     for path in dict.fromkeys(piece for word in words[:MAX_WORDS] for piece in _pieces(word, inside)):
-        whole = posixpath.normpath(paths.join(folder, path))
+        whole = posixpath.normpath(_in_full(paths.join(folder, path)))
+        if LEADS_ANYWHERE.match(whole):
+            yield from _any_path()
         start = "/" if whole.startswith("/") else "."
         below = "**" if whole.strip("/") in ("", ".") else f"{whole.lstrip('/')}/**"
         for reach in (Reach.READ, Reach.WRITE):
             yield Access(reach, start, subtree=True, pattern=f"./{below}", free=True)
     if len(words) > MAX_WORDS:
         yield Access(Reach.WRITE, ".", subtree=True, free=True)
+
+
+def _in_full(path: str) -> str:
+    """A path with its home folder in full, and with one slash at its beginning instead of two."""
+    path = posixpath.expanduser(path) if path[:1] == "~" else path
+    return f"/{path.lstrip('/')}" if path[:2] == "//" else path
 
 
 def _pieces(word: str, inside: bool) -> Iterator[str]:

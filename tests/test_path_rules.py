@@ -21,7 +21,7 @@ from toolcrib.prepared import Pending, Ready
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.rules import read_rules
-from toolcrib.tools import EditFile, GlobFiles, Grep, ListDir, ReadFile, Shell, Workspace, WriteFile
+from toolcrib.tools import EditFile, GlobFiles, Grep, ListDir, Python, ReadFile, Shell, Workspace, WriteFile
 
 KEYS = """
 [[rule]]
@@ -269,6 +269,14 @@ def test_a_path_of_the_workspace_is_known_by_its_other_names(
         result = made.call_sync("shell", given)
         assert result.code in (ErrorCode.NOBODY_TO_ASK, ErrorCode.DENIED) and "the key" not in result.text
     assert not (Path(ws.root.path) / "keys/new").exists()
+
+
+def test_so_it_is_in_code(ws: Workspace) -> None:
+    rules = read_rules('[[rule]]\nask = true\npath = "keys/**"\n').policy("full")
+    made = Toolbox([Python(ws, sandbox=backend("bubblewrap")(Path(ws.root.path)))], policy=rules)
+    for name, code in (("keys/a.key", ErrorCode.NOBODY_TO_ASK), ("src/a.py", None)):
+        text = f"print(open({f'{ws.root.path}/{name}'!r}).read())"
+        assert made.call_sync("python", {"code": text}).code is code
 
 
 @pytest.mark.parametrize(

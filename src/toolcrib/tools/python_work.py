@@ -114,7 +114,8 @@ class PythonWork:
         in_texts = accesses_of(possible_commands(params.code), JUDGEMENT, ".", unasked=False)
         found = (*found, *(access for access in in_texts if access.hint))
         found = (*found, *possible_hosts(JUDGEMENT, sandbox))
-        decided = tuple(self._denied_paths.accesses_to_decide(found, JUDGEMENT, sandbox))
+        to_decide = self._denied_paths.accesses_to_decide(found, JUDGEMENT, sandbox)
+        decided = tuple(self.workspace.with_targets(to_decide))
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper:
             return decided

@@ -182,7 +182,7 @@ class Workspace:
         )
 
     def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
-        """The accesses, each followed by what it is in the workspace where its name is another: by links, or in full."""
+        """The accesses, each followed by its path in the workspace where it is named otherwise: by links, in full."""
         for access in accesses:
             yield access
             if access.subtree and access.target == "/" and access.pattern:

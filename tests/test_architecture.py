@@ -124,6 +124,16 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles == []
 
 
+def test_dataclasses_are_made_in_one_way() -> None:
+    theirs = re.compile(
+        r"^(?:from dataclasses import .*\bdataclass\b|.*dataclasses\.dataclass\()", re.MULTILINE
+    )
+    others = [
+        name for name, path in NAMES.items() if name != "dataclass" and theirs.search(path.read_text("utf-8"))
+    ]
+    assert others == []
+
+
 def _reaches(start: str, goal: str, edges: dict[str, set[str]]) -> bool:
     """Whether imports lead from one module to another."""
     seen: set[str] = set()

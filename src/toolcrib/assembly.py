@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.plugins import Plugin, PluginError, load_named
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import AnyTool, ToolLike, Toolset, filtered, is_toolset, name_of

@@ -18,10 +18,10 @@ The life of one call, as states of its `ToolStatus` (who moves it is in brackets
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from toolcrib.dataclass import dataclass
 from toolcrib.frozen import EMPTY, from_tuple, quickly_filled
 
 __all__ = ["FORMAT", "CallKey", "CallState", "ToolCall"]

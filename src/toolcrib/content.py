@@ -9,9 +9,10 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
+from toolcrib.dataclass import dataclass
 from toolcrib.frozen import EMPTY, open_class, quickly_filled
 
 __all__ = ["Audio", "File", "Image", "Json", "Media", "Part", "Text", "part_from_dict", "part_to_dict"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from toolcrib.dataclass import dataclass
 
 __all__ = [
     "Cancelled",

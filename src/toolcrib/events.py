@@ -8,10 +8,11 @@ listens.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolcrib.call import CallKey, CallState
+from toolcrib.dataclass import dataclass, field
 from toolcrib.frozen import made_when_read
 from toolcrib.question import Question
 

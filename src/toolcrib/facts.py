@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from types import UnionType
 from typing import Any, TypedDict, Union, get_args, get_origin, get_type_hints
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.effect import Effect
 from toolcrib.errors import check_seconds
 from toolcrib.hooks import HOOKS

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import FieldError
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, kind_of
 

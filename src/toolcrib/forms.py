@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from toolcrib.dataclass import dataclass
 from toolcrib.visible import on_one_line
 
 __all__ = [

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
+from toolcrib.dataclass import dataclass
 from toolcrib.ignore_patterns import as_bytes, expression
 
 IGNORE_FILE = ".gitignore"

@@ -22,11 +22,11 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from toolcrib.call import ToolCall
 from toolcrib.content import Audio, File, Image, Json, Part, Text
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.frozen import EMPTY
 from toolcrib.messages import (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from toolcrib.call import FORMAT, ToolCall
 from toolcrib.content import Json, Media, Part, Text, part_from_dict, part_to_dict
+from toolcrib.dataclass import dataclass, field
 from toolcrib.frozen import EMPTY
 from toolcrib.result import ToolResult
 

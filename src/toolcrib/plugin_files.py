@@ -12,13 +12,13 @@ import importlib
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.plugins import Plugin, import_failure, tools_of
 from toolcrib.text_file import text_of
 from toolcrib.visible import counted

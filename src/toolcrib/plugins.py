@@ -11,13 +11,13 @@ import os
 import sys
 import traceback
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolcribError
 from toolcrib.tool import Tool
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, filtered, is_tool, is_toolset, name_of

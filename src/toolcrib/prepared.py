@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import functools
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.dataclass import dataclass, field
 from toolcrib.frozen import from_tuple
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.call import CallKey
+from toolcrib.dataclass import dataclass
 from toolcrib.fingerprint import fingerprint
 from toolcrib.visible import with_title
 

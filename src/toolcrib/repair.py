@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass
 from toolcrib.json_text.lenient_grammar import (
     EXCERPT,
     FIXES,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 
 __all__ = ["Retry"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.facts import ListedFacts
 from toolcrib.fingerprint import fingerprint
 

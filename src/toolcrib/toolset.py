@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
+from toolcrib.dataclass import dataclass
 from toolcrib.facts import NOT_OF_CLASSES, Facts
 from toolcrib.middleware import ExecuteStep, PrepareStep, Steps, as_steps
 

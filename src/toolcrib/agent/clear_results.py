@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.read_result import READ_RESULT, ReadResult, handle_of, read_result_in
 from toolcrib.call import ToolCall
 from toolcrib.content import Media, Text
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.messages import Message, Request, Response, ResultPart
 from toolcrib.models.model import ModelError

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Generic, cast
 
 from toolcrib.agent.output_type import Rung
 from toolcrib.agent.output_var import Out
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Message, TokenLogprob, Usage
 from toolcrib.question import Question

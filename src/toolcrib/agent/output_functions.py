@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 
 __all__ = ["Function", "WrongAnswer", "called", "validator_of"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from toolcrib.agent.output_var import Out
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import FieldError
 
 if TYPE_CHECKING:

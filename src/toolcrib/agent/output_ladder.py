@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.output_type import RUNGS, Rung
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.fingerprint import fingerprint
 
 if TYPE_CHECKING:

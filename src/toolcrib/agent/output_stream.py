@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.completion import COMPLETION
 from toolcrib.agent.output_items import OutputItem
+from toolcrib.dataclass import dataclass, field
 from toolcrib.events import Event, OutputDelta
 from toolcrib.jsonstream import JsonStream, JsonStreamError
 from toolcrib.messages import CallChunk, Chunk, Request, Response, RestartChunk, TextChunk

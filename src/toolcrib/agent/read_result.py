@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Media, Text, part_to_dict
 from toolcrib.context import Context
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput

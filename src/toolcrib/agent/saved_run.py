@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.call import FORMAT
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.fingerprint import fingerprint
 from toolcrib.messages import Message, ResultPart, Usage, messages_from_json, messages_to_json

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.clear_results import ClearOldResults
 from toolcrib.agent.outcome import Budget
+from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import ToolChoice
 from toolcrib.models.model import Model
 from toolcrib.toolbox import Toolbox

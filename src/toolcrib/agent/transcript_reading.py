@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from toolcrib.agent.transcript import RECORDS, is_cut
 from toolcrib.call import FORMAT, ToolCall
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.mending import NAMELESS, mend, told
 from toolcrib.messages import Message, ResultPart, messages_from_json, result_from_dict, usage_from_dict

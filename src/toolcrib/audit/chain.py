@@ -12,8 +12,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["Chain", "LogBreak", "LogCheck", "verify"]
 

@@ -11,10 +11,10 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.audit.log_file import AuditError, LogFile
+from toolcrib.dataclass import dataclass
 
 if TYPE_CHECKING:
     import asyncio

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from toolcrib.checkpoints.history import Checkpoint, CheckpointError, Conversati
 from toolcrib.checkpoints.restore import Restorer
 from toolcrib.checkpoints.scan import IGNORE_FILES, IGNORED, CheckpointLimits, TreeScanner, why_by_name
 from toolcrib.checkpoints.undo_plan import UndoPlan, UndoStep, make_plan
+from toolcrib.dataclass import dataclass, field
 from toolcrib.private_files import replace_private_file
 
 __all__ = ["Change", "Checkpoints", "Restoration"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from toolcrib.dataclass import dataclass, field
 
 __all__ = ["FILE", "FOLDER", "LINK", "OTHER", "FileTree", "PathEntry", "changed_paths", "kind_of_mode"]
 

@@ -13,13 +13,14 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FileTree, PathEntry
 from toolcrib.checkpoints.scan import CheckpointLimits
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
 from toolcrib.private_files import (
     OPEN_FLAGS,

@@ -11,13 +11,13 @@ import stat
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, FileTree, PathEntry, entry_of, kind_of_mode
 from toolcrib.checkpoints.ignore_files import IgnoreFiles
 from toolcrib.checkpoints.rights import open_up, set_mode
 from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder
+from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import (
     CLOEXEC,
     DIRECTORY,

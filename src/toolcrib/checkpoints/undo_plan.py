@@ -6,10 +6,10 @@ A path goes back to what it was at the checkpoint, or, if a person changed it si
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from toolcrib.checkpoints.entry import FOLDER, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
+from toolcrib.dataclass import dataclass, field
 
 __all__ = ["KEPT", "UndoPlan", "UndoStep", "make_plan"]
 

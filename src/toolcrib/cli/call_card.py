@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from rich.text import Text
 from toolcrib.call import CallState
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.wording import arguments_on_one_line
+from toolcrib.dataclass import dataclass, field
 from toolcrib.visible import counted, escape_invisible, on_one_line, with_title
 
 if TYPE_CHECKING:

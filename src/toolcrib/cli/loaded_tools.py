@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from toolcrib.cli.dependencies import Factory, dependencies
 from toolcrib.cli.folder_tools import folder_plugins, skill_folders
 from toolcrib.cli.mcp_servers import ServersWanted, toolset_of_servers
 from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import ToolFactory, is_toolset, name_of

@@ -7,13 +7,13 @@ once a person trusted them. Of two servers with one name the first counts: a pro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem, say
 from toolcrib.cli.tool_settings import PLACE, projects_settings, users_settings, why_not_trusted
 from toolcrib.cli.user_files import stored_secrets
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ToolcribError
 from toolcrib.mcp.config import McpServer
 from toolcrib.mcp.config_files import PROJECT_FILES, McpConfigError, read_mcp_servers, servers_of_text

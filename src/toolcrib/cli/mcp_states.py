@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolcrib.cli.mcp_servers import ConfiguredServers, login_store, make_toolset
 from toolcrib.cli.undo_text import ago
 from toolcrib.cli.user_files import stored_secrets
+from toolcrib.dataclass import dataclass
 from toolcrib.mcp.client.status import ServerStatus
 from toolcrib.mcp.config import McpServer
 from toolcrib.visible import counted

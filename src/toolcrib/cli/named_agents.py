@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from toolcrib.assembly import Assembly
 from toolcrib.cli.console import Problem, say
 from toolcrib.cli.named_model import ModelLacks, usable_model
 from toolcrib.cli.tool_settings import read_user_text, why_not_trusted
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ToolcribError
 from toolcrib.models import Model
 from toolcrib.rules.name_patterns import WILDCARD, any_name_matches, selected

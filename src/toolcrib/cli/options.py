@@ -5,11 +5,12 @@ A command takes a group of options as one parameter of the class below; each fie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from toolcrib.dataclass import dataclass
 
 WorkspaceFolder = Annotated[
     Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")

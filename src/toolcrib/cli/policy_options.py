@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from toolcrib.dataclass import dataclass
 from toolcrib.toolbox.policy import Autonomy
 
 RulesFile = Annotated[

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.call import ToolCall
 from toolcrib.cli.dry_run import dry_run
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.prepared import Pending, Refused, ResolvedTool

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolcrib.cli.mcp_servers import servers_of_project_file
 from toolcrib.cli.tool_settings import projects_settings, users_settings
 from toolcrib.cli.user_files import trust_store
 from toolcrib.cli.wording import value_on_one_line
+from toolcrib.dataclass import dataclass, field
 from toolcrib.mcp.config_files import PROJECT_FILES
 from toolcrib.mcp.expansion import references_of
 from toolcrib.rules import Rule

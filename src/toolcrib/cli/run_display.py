@@ -8,12 +8,12 @@ import os
 import stat
 import sys
 import time
-from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
 from toolcrib.agent import Outcome, Run
 from toolcrib.cli.console import READER_GONE
 from toolcrib.cli.signals import STOPPING, at_signals
+from toolcrib.dataclass import dataclass, field
 from toolcrib.events import Event, QuestionAsked, event_to_dict
 from toolcrib.question import Question
 

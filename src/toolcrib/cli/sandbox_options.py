@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ import typer
 
 from toolcrib.cli.console import Problem
 from toolcrib.command.sandbox.level import Files, Level, SandboxError
+from toolcrib.dataclass import dataclass
 from toolcrib.private_files import state_folder
 from toolcrib.visible import escape_invisible
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from toolcrib.cli.user_files import secrets_path
+from toolcrib.dataclass import dataclass
 from toolcrib.secrets import Keyring, SecretFile
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.rule_checks import check_notes
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.user_files import approval_store, checkpoints_of, rules_file, trust_store, users_rules
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Limit, RuleFile, RulePolicy
 from toolcrib.rules.policy import lowest_autonomy

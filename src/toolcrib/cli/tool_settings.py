@@ -5,12 +5,12 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem, say
 from toolcrib.cli.user_files import config_folder, trust_store
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolcribError
 from toolcrib.private_files import state_folder
 from toolcrib.rules.project_files import FOLDER, ProjectFile, read_project_file

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolcrib.call import ToolCall
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
 from toolcrib.messages import Chunk, Request, Response
 from toolcrib.visible import counted

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.codecs.pairing import EMPTY_TURN, IdRule
+from toolcrib.dataclass import dataclass
 
 ANY_ID = IdRule(re.compile(r"[\x21-\x7e]{1,256}"))
 OPENAI_ID = IdRule(re.compile(r"[\x21-\x7e]{1,40}"))

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from toolcrib.codecs.pairing import CONTINUES, IdRule, write
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import as_list, own_extras
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Request, Response
 from toolcrib.spec import ToolSpec

@@ -7,10 +7,10 @@ their own kinds; a call is read as the free text that the same tool takes as a c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.codecs.wire_json import as_dict, as_str, compact
+from toolcrib.dataclass import dataclass
 from toolcrib.messages import Request
 
 PLAIN_TYPES = ("function", "custom")  # of tools whose name and description are ours

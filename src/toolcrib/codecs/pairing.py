@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,6 +16,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Codec
 from toolcrib.codecs.wire_json import Encoded, encodable
 from toolcrib.conversation_cache import cache_of
+from toolcrib.dataclass import dataclass, field
 from toolcrib.mending import mend
 from toolcrib.messages import Message, MessagePart, Request, ResultPart
 from toolcrib.result import ToolResult

@@ -7,11 +7,11 @@ without its empty line counts, and `data: [DONE]` ends a stream.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from toolcrib.codecs.codec import LONGEST_EVENT, ModelError
 from toolcrib.codecs.wire_json import wire_value
+from toolcrib.dataclass import dataclass
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 BOM = b"\xef\xbb\xbf"

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from toolcrib.dataclass import dataclass
 from toolcrib.visible import BIDIRECTIONAL, CONTROLS, LINE_SEPARATORS, ZERO_WIDTH
 
 __all__ = [

@@ -7,11 +7,11 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from toolcrib.context import Context
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolDefinitionError
 
 __all__ = ["Parameter", "Signature", "is_context", "is_nullable", "read_signature", "unresolvable"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.openai_chat_answer import read_error
 from toolcrib.codecs.wire_json import compact
+from toolcrib.dataclass import dataclass
 from toolcrib.decisions.questions import ChoiceQuestion, DecisionQuestion, Decisions, ScoreQuestion
 from toolcrib.decisions.wire import FORMATS, Context, read_decisions
 from toolcrib.messages import Message, Request, Response

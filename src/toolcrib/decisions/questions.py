@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import Usage
 
 __all__ = ["ChoiceQuestion", "DecisionAnswer", "DecisionQuestion", "Decisions", "Predicate", "ScoreQuestion"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.codecs.openai_responses import OpenAIResponsesCodec
 from toolcrib.codecs.wire_json import LARGEST, as_count, as_money
 from toolcrib.content import Image
+from toolcrib.dataclass import dataclass
 from toolcrib.decisions.questions import (
     ChoiceQuestion,
     DecisionAnswer,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.output_ladder import steps_for
 from toolcrib.agent.output_type import OutputType
+from toolcrib.dataclass import dataclass, field
 from toolcrib.extraction.decided import decided_label, decision_model_of
 from toolcrib.extraction.extract import ExtractOptions, extractor, outcome_of, run_sync
 from toolcrib.extraction.probabilities import label_probabilities

@@ -7,12 +7,13 @@ import hashlib
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sized
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from toolcrib.agent.outcome import NotFinished, Outcome
 from toolcrib.agent.output_type import OutputSpec, as_output_type
+from toolcrib.dataclass import dataclass, field
 from toolcrib.extraction.extract import ExtractOptions, extractor, outcome_of, run_sync
 from toolcrib.extraction.sources import conversation_of
 from toolcrib.messages import Usage, messages_to_json

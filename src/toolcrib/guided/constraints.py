@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.guided.json_schema import JsonSchema
 from toolcrib.messages import ToolChoice
 

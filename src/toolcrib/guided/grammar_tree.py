@@ -6,8 +6,9 @@ A text matches a node as a whole, character by character; there is no lexer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from toolcrib.dataclass import dataclass
 
 __all__ = [
     "ANY",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.guided.checking import check
 from toolcrib.guided.reading import AnswerValue, Sent, read_answer
 from toolcrib.merged_fields import merged

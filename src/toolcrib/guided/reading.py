@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.guided.constraints import Choice, Constraint, Grammar, Regex, Tags, ToolCalls
 from toolcrib.guided.json_schema import JsonSchema
 from toolcrib.guided.roots import FIELD, needs_wrapper, wrapped

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import lru_cache
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.guided.grammar_tree import (
     MOST_REPEATS,
     Chars,

@@ -6,11 +6,11 @@ A row says where it was last checked. A server that moves is a change of its row
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass
 from toolcrib.guided import wire
 from toolcrib.guided.limits import anthropic_limits, openai_limits
 from toolcrib.guided.lowered import Guarantee, RungName

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass
 from toolcrib.guided.patterns import is_plain
 from toolcrib.json_text.values import escape
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["SentSchema"]
 

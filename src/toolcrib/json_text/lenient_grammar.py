@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.json_text.values import same_json
 
 MAX_DEPTH = 200  # the depth at which pydantic's JSON parser stops too

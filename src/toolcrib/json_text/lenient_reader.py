@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.json_text.lenient_grammar import (
     EXCERPT,
     TOO_DEEP,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.json_text.values import DECIMAL_TEXT, kind_of, same_json, step_into
 
 KINDS: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})

@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
+from dataclasses import KW_ONLY, MISSING, fields
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal
 
 from toolcrib.credentials import names_credential
+from toolcrib.dataclass import dataclass, field
 from toolcrib.effect import Effect
 from toolcrib.errors import as_tuple
 from toolcrib.rules.name_patterns import name_matches, selected

@@ -21,10 +21,10 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.result import ToolResult
 from toolcrib.visible import counted, on_one_line

@@ -18,11 +18,11 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from toolcrib.credentials import names_credential
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.mcp.config import McpServer, hides_value, is_reference
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.stores import NAME, SecretError, SecretStore

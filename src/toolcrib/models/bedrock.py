@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from toolcrib.codecs.anthropic_messages import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import Codec, ModelError
+from toolcrib.dataclass import dataclass
 from toolcrib.messages import Request
 from toolcrib.models.answer_body import EventReader, RawResponse
 from toolcrib.models.bedrock_frames import ConverseFrames, MessagesFrames

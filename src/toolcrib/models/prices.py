@@ -7,11 +7,11 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.messages import Response, Usage
 from toolcrib.text_file import read_text_file
 

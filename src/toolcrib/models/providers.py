@@ -6,9 +6,10 @@ A key from the environment is sent only to the host of its own row.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from toolcrib.dataclass import dataclass
 
 # The classes of models, each in its own module that is imported when a model of it is made.
 CLASSES = {

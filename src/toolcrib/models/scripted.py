@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.content import Text
+from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import (
     Chunk,
     Message,

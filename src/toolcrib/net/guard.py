@@ -10,10 +10,10 @@ from __future__ import annotations
 import inspect
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, cast
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import as_tuple
 from toolcrib.net.addresses import OPENABLE, Address, kind_of, nat64_prefix, parse_address
 from toolcrib.net.urls import NetworkRefused, ParsedHost, Target, parse_host, parse_url, printable_host
@@ -69,7 +69,7 @@ class NetGuard:
         allow_private: Sequence[str] = (),
         ports: Sequence[int] = USUAL_PORTS,
         nat64: Sequence[str] = (),
-        limits: RequestLimits = RequestLimits(),
+        limits: RequestLimits = RequestLimits(),  # noqa: B008 - it never changes
         resolver: HostResolver = system_resolver,
     ) -> None:
         allowed = None if allow_hosts is None else as_tuple("allow_hosts", allow_hosts)

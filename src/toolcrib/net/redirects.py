@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.net.guard import NetGuard, RequestLimits
 from toolcrib.net.urls import NetworkRefused, Target
 

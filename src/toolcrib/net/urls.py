@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
+from toolcrib.dataclass import dataclass
 from toolcrib.net.addresses import Address, parse_address
 
 __all__ = ["NetworkRefused", "ParsedHost", "Target", "parse_host", "parse_url", "printable_host"]

@@ -11,10 +11,10 @@ import errno
 import os
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
+from toolcrib.dataclass import dataclass
 from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, FolderEntry
 from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import WILDCARD

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from toolcrib.call import ToolCall
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.match import NO
 from toolcrib.rules.rule import Rule

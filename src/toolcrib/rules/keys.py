@@ -14,11 +14,11 @@ A key looks at one of three things, and gives the function for that:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import not_
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.rules import toml_values

@@ -6,9 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import as_tuple
 from toolcrib.rules.name_patterns import any_name_matches
 from toolcrib.visible import counted

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from toolcrib.access import Access, DeniedPaths, Reach
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.facts import Facts
 from toolcrib.rules.folder_cache import FolderCache
 from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel

@@ -9,9 +9,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolcribError
 from toolcrib.folder_handles import (
     DIRECTORY,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields
 from typing import Any
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import as_tuple
 from toolcrib.facts import Facts

@@ -32,12 +32,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from toolcrib.call import ToolCall
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import toml_values
 from toolcrib.rules.examples import Example, MissingTool, RuleError, call_from

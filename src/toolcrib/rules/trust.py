@@ -10,11 +10,12 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
 from toolcrib.access import Reach
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolcribError
 from toolcrib.private_files import replace_private_file
 from toolcrib.rules.locked_json import LockedJsonFile

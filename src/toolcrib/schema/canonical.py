@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.json_text.values import escape
 from toolcrib.schema.combine import merge
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null

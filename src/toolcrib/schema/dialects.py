@@ -7,10 +7,10 @@ provider that moves is a change to its row and to nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.schema.keywords import words
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass
 from toolcrib.json_text.values import escape
 from toolcrib.schema.canonical import clean
 from toolcrib.schema.keywords import accepts_null, types_of

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.json_text.values import escape, kind_of
 from toolcrib.schema.canonical import Loss, clean_and_tell
 from toolcrib.schema.combine import meet

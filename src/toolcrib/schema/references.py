@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from toolcrib.dataclass import dataclass
 from toolcrib.json_text.values import step_into
 from toolcrib.schema.keywords import children
 

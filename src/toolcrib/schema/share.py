@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, Schema
 
 __all__ = ["share"]

@@ -10,8 +10,8 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.visible import ZERO_WIDTH
 
 __all__ = ["MAX_DEPTH", "Decoding", "decodings", "may_have_escapes", "start_of_unfinished_escape"]

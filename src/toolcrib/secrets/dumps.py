@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from toolcrib.dataclass import dataclass, field
 
 __all__ = ["Dump", "dumps_in", "may_hold_dumps"]
 

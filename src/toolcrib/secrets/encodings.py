@@ -14,8 +14,9 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["MIN_VALUE", "SecretEncoding", "encodings_of", "flatten"]
 

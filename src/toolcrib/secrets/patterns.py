@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from math import log2
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["PATTERNS", "TokenPattern", "entropy", "not_a_placeholder", "random_looking"]
 

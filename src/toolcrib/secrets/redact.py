@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from toolcrib.dataclass import dataclass
 from toolcrib.secrets.encodings import MIN_VALUE
 from toolcrib.secrets.json_strings import replace_strings
 from toolcrib.secrets.pattern_search import PatternHints, find_patterns, may_hold_tokens

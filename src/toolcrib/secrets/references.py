@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.secrets.json_strings import Path, find_strings, replace_strings
 from toolcrib.secrets.stores import NAME, SecretStore
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from toolcrib.dataclass import dataclass
 
 __all__ = ["CATALOGUE", "DELEGATION", "GROUPS", "BuiltIn"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.toml_lines import TomlLines
 from toolcrib.settings.model import ToolSettings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.settings.file import SettingsFile
 from toolcrib.settings.model import NamedAgentSettings, SettingsTable, ToolSettings

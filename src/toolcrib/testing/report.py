@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from toolcrib.dataclass import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from toolcrib.call import ToolCall
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode, ToolDefinitionError
 from toolcrib.events import CallFinished, Event

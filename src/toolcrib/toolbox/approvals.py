@@ -7,11 +7,11 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
 from toolcrib.credentials import arguments_on_one_line
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import belongs_to_caller
 from toolcrib.fingerprint import fingerprint

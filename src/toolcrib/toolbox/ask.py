@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer, Verdict

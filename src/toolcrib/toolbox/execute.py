@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import Text
 from toolcrib.context import Context, Host
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import Cancelled, Suspended, ToolError, traceback_text
 from toolcrib.facts import MaxOutput
 from toolcrib.prepared import Ready

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import traceback_text
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from toolcrib.access import PATHS, Access, Reach
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.prepared import Ready

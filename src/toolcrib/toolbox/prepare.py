@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import traceback_text
 from toolcrib.middleware import PrepareStep
 from toolcrib.prepared import Prepared, Refused, ResolvedTool

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.content import Text
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ErrorCode, traceback_text
 from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult

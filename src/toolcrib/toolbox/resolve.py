@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context, Host
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolDefinitionError, belongs_to_caller, traceback_text
 from toolcrib.prepared import Refused, ResolvedTool
 from toolcrib.toolbox import model_messages

@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import traceback_text
 from toolcrib.events import CallReviewed
 from toolcrib.question import Answer, Question, Verdict

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ErrorCode
 from toolcrib.visible import counted
 

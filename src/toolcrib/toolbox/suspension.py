@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.dataclass import dataclass, field
 from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode, Suspended, ToolError
 from toolcrib.fingerprint import fingerprint

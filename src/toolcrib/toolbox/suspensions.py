@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey
 from toolcrib.compiling.definition import Definition
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.facts import Facts
 from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Pending, Prepared, Ready, Refused

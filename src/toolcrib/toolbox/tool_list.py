@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.spec import ToolSpec
 from toolcrib.toolbox.registry import Entry
 

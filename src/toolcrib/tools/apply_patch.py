@@ -7,7 +7,6 @@ and later, whose calls patch one file each; `FreeformApplyPatch` is a custom too
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from inspect import cleandoc
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview

@@ -13,10 +13,11 @@ import json
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.folder_handles import FolderHandle, close_handle, remove_in, rename_in, sync_folder
 from toolcrib.private_files import OPEN_FLAGS, locked, replace_private_file, state_folder
 from toolcrib.tools.workspace_paths import FileVersion, file_version

@@ -8,13 +8,13 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from toolcrib.command.sandbox.files.own_files import python
 from toolcrib.content import Image
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
 from toolcrib.tools.regex_search import ENVIRONMENT, TICK
 from toolcrib.tools.textfile import image_type

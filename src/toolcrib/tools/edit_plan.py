@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
 from toolcrib.tools.line_address import address_of, parse_address, region_addresses
 from toolcrib.tools.nearest_text import SHOWN_CHARS, nearest

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
 from toolcrib.ignore_rules import (
     MAX_IGNORE_FILE,

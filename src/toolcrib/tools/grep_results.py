@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.tools.file_walk import withheld_note
 from toolcrib.visible import counted
 

@@ -11,11 +11,11 @@ import codecs
 import posixpath
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import Reach
 from toolcrib.command.judge.paths import may_hold_secrets
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.glob_patterns import GlobPattern
 from toolcrib.tools.backends.refusals import FileTooLargeError
 from toolcrib.tools.file_types import patterns_of_type

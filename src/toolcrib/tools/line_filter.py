@@ -11,8 +11,9 @@ import importlib
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from toolcrib.dataclass import dataclass
 
 MAX_LENGTH = 50_000  # of the simpler expression
 MAX_LITERALS = 16  # each is looked for in all of a file

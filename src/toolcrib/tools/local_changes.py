@@ -18,10 +18,10 @@ import stat
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.folder_handles import (
     CLOEXEC,

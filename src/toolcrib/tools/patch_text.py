@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ToolError
 from toolcrib.tools.line_address import address_of
 from toolcrib.tools.nearest_text import SHOWN_CHARS, nearest

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from toolcrib.access import OWN
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput

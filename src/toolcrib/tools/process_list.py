@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.tool import Tool
 from toolcrib.tools.command_place import commands_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import BaseModel, Field
+
+from toolcrib.dataclass import dataclass
 
 DEFAULT_TIMEOUT = 60
 MAX_TIMEOUT = 600

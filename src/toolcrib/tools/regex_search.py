@@ -14,11 +14,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from toolcrib.command.sandbox.files.own_files import python
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 
 WORKER = Path(__file__).with_name("regex_worker.py")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from toolcrib.command.judge import Judgement, judge, variables
 from toolcrib.command.launch import ShellKind
 from toolcrib.command.plan import quoted
+from toolcrib.dataclass import dataclass
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.variables import PREFIX, as_variables
 from toolcrib.tools.shell_params import ShellParams

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
+
+from toolcrib.dataclass import dataclass
 
 if TYPE_CHECKING:
     import re

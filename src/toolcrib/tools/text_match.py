@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cache
+
+from toolcrib.dataclass import dataclass
 
 ENOUGH = 11  # tolerant matches after which no more are looked for: two are too many already
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 
 SNIFFED = 8_192  # bytes looked at

@@ -11,7 +11,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from toolcrib.access import Access
@@ -19,6 +18,7 @@ from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
 from toolcrib.command.sandbox.files.git_named_files import named_by_git
 from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.command.sandbox.files.protected_links import led_to_by_links
+from toolcrib.dataclass import dataclass
 from toolcrib.folder_handles import (
     CLOEXEC,
     NOCTTY,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from toolcrib.agent.agent import Agent
 from toolcrib.agent.delegated_run import DelegatedRun, worst_of
 from toolcrib.agent.unreachable import Unreachable
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 

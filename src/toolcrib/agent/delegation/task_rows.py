@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from toolcrib.agent.delegated_run import DelegatedRun
 from toolcrib.agent.delegation.delegates import Delegates
 from toolcrib.agent.delegation.new_task import DEFAULT_TIMEOUT, MAX_TASK, MAX_TIMEOUT
 from toolcrib.context import Context
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.errors import Suspended, ToolError, traceback_text
 from toolcrib.function import FunctionTool, tool

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -15,6 +14,7 @@ import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, say, stdout_reserved
 from toolcrib.cli.named_model import named_model
+from toolcrib.dataclass import dataclass
 from toolcrib.plugins import PluginError, load_object
 from toolcrib.text_file import read_text_file
 from toolcrib.visible import counted

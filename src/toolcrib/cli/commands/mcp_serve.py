@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +26,7 @@ from toolcrib.cli.signals import STOPPING, at_signals
 from toolcrib.cli.user_files import approval_store, stored_secrets, writable_audit_log
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.rules.name_patterns import any_name_matches, name_matches
 from toolcrib.toolset import filtered, is_toolset, name_of
 from toolcrib.visible import on_one_line

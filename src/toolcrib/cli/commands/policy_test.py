@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.prediction import Prediction, predict
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.cli.settings_in_effect import covers_of, settings_as_in_a_run
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ToolcribError
 from toolcrib.text_file import read_text_file
 from toolcrib.toolbox.policy import Verb

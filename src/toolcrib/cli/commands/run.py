@@ -10,7 +10,6 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -34,6 +33,7 @@ from toolcrib.cli.user_files import approval_store, checkpoints_of, stored_secre
 from toolcrib.command.sandbox import why_not_contained
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
+from toolcrib.dataclass import dataclass
 from toolcrib.events import Notice
 from toolcrib.mending import told
 from toolcrib.messages import Message

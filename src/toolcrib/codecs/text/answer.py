@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from toolcrib.call import ToolCall
 from toolcrib.codecs.wire_json import joined
 from toolcrib.content import Text
+from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import (
     CallChunk,
     Chunk,

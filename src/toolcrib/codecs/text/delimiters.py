@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
 from toolcrib.codecs.text.scanner import Markers
+from toolcrib.dataclass import dataclass, field
 
 __all__ = ["Delimiters", "NameStyle", "around", "delimiters_of", "tagged_delimiters"]
 

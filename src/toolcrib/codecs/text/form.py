@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +19,7 @@ from toolcrib.codecs.text.delimiters import Delimiters, delimiters_of, tagged_de
 from toolcrib.codecs.text.escaping import escape_json, escape_words
 from toolcrib.codecs.text.scanner import Scanner, Steps
 from toolcrib.codecs.wire_json import arguments_object
+from toolcrib.dataclass import dataclass, field
 from toolcrib.guided.merged import MakeConstraint, tagged_calls
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from toolcrib.call import ToolCall
@@ -15,6 +14,7 @@ from toolcrib.codecs.text.scanner import Scanner, Steps, drive
 from toolcrib.codecs.text.tagged_calls import TaggedEngine
 from toolcrib.codecs.wire_json import arguments_object
 from toolcrib.content import Text
+from toolcrib.dataclass import dataclass
 from toolcrib.messages import Chunk, MessagePart, Reasoning
 
 if TYPE_CHECKING:

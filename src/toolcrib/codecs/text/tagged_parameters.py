@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from toolcrib.codecs.text.answer import CUT_OFF
@@ -19,6 +18,7 @@ from toolcrib.codecs.text.arguments import ArgumentWriter, Parameters, TextValue
 from toolcrib.codecs.text.delimiters import Delimiters
 from toolcrib.codecs.text.form import Form
 from toolcrib.codecs.text.scanner import Into, Scanner, Steps, markers_of
+from toolcrib.dataclass import dataclass, field
 
 __all__ = [
     "Header",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolcrib.command.background.process import BackgroundProcess
 from toolcrib.command.background.processes import end_in_words
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.visible import counted
 from toolcrib.word_cuts import LONGEST, begun_word

@@ -8,11 +8,11 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from toolcrib.access import Access, Reach
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.programs.traits import traits_of
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.folder_handles import CLOEXEC, NONBLOCK
 from toolcrib.visible import spelled_out
 

@@ -11,11 +11,11 @@ import binascii
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from toolcrib.command.judge.syntax import Node, tree_of
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.destructive import HOME
+from toolcrib.dataclass import dataclass, field
 
 UNKNOWN = "\ufffd"
 SPLIT = "\x1f"  # what $IFS stands for

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from toolcrib.command.judge import paths, variables
 from toolcrib.command.judge.git_filters import COMPARES, NotUnderstood, filter_of, git_folder
@@ -26,6 +25,7 @@ from toolcrib.command.plan import (
 )
 from toolcrib.command.programs.options import Access, Effect, worst
 from toolcrib.command.programs.xargs import xargs_form
+from toolcrib.dataclass import dataclass
 
 MAX_FOLDERS = 8  # that a command might run in, after many a cd
 STDIN = "/dev/stdin"

@@ -8,7 +8,6 @@ own checks. What is not proved asks and says why. What would destroy the host is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolcrib.command.judge import variables
@@ -22,6 +21,7 @@ from toolcrib.command.judge.unwrap import unwrapped
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Plan
 from toolcrib.command.programs.options import Effect, worst
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.secrets.pattern_search import looks_like_a_token
 
 Verdict = Literal["plain", "ask", "deny"]

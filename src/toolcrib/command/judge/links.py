@@ -7,9 +7,9 @@ import glob
 import os
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from toolcrib.command.judge import paths
+from toolcrib.dataclass import dataclass
 
 MAX_NAMES = 20_000  # that are looked at below one operand
 MAX_LOOKED_AT = 200_000  # names, to match one pattern

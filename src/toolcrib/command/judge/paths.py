@@ -6,10 +6,11 @@ Where links lead, and what a pattern or a subtree holds, is seen by the file sys
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 from unicodedata import normalize
+
+from toolcrib.dataclass import dataclass
 
 if TYPE_CHECKING:
     from toolcrib.command.programs.options import Access

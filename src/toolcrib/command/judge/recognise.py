@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolcrib.command.judge import paths
@@ -31,6 +30,7 @@ from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis
 from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
 from toolcrib.command.programs.xargs import xargs_form
+from toolcrib.dataclass import dataclass
 
 NEGATED = re.compile(r"\[[!^][^]]*\]")
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is

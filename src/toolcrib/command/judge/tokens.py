@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from toolcrib.command.judge.syntax import Node
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Stage, Word
+from toolcrib.dataclass import dataclass
 
 Kind = Literal["word", "op", "redirect", "fd", "assign", "newline", "group", "set"]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from toolcrib.access import Access
 from toolcrib.command.judge.expanded import (
@@ -50,6 +49,7 @@ from toolcrib.command.plan import (
 )
 from toolcrib.command.programs.listing import lists_names
 from toolcrib.command.programs.xargs import XargsForm, words_of_input, xargs_form
+from toolcrib.dataclass import dataclass, field, replace
 
 NOT_FOUND = 127
 NOT_RUN = 126

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.process_tree import (
@@ -20,6 +19,7 @@ from toolcrib.command.launch.process_tree import (
     shielded,
     start_process,
 )
+from toolcrib.dataclass import dataclass
 
 LAST_SIGNAL = 32  # those after it are for applications
 DRAIN = 0.25  # seconds for output that is still in the pipe when the process has ended

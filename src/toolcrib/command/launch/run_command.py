@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
 from toolcrib.access import Access
@@ -15,6 +14,7 @@ from toolcrib.command.launch.sandboxed_host import SandboxedHost, path_of, prepa
 from toolcrib.command.launch.shell_words import shell_words
 from toolcrib.command.launch.terminal import in_terminal
 from toolcrib.command.sandbox import Launch, Sandbox, SandboxError
+from toolcrib.dataclass import dataclass, field
 
 MAX_NAMED = 5  # files that were not shown
 MAX_OUTPUT = 1 << 20  # bytes of output that are kept: half from its beginning, half from its end

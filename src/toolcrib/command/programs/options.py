@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Word, show_word
 from toolcrib.command.programs.listing import is_number, lists_names
+from toolcrib.dataclass import dataclass, field
 
 Access = Literal["read", "write", "delete"]
 Effect = Literal["read", "write", "exec", "network"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from toolcrib.command.programs.wrappers import WRAPPERS
+from toolcrib.dataclass import dataclass
 
 __all__ = ["FIRST_OPTIONS", "SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
 

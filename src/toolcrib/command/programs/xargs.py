@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from toolcrib.command.plan import Substitution, Word
 from toolcrib.command.programs.listing import listing
+from toolcrib.dataclass import dataclass
 
 COUNT = re.compile(r"[1-9][0-9]{0,3}")
 MARK = re.compile(r"\{\}|%|@|[A-Z]+")  # that -I replaces

@@ -7,7 +7,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from toolcrib.command.launch.output import BoundedOutput
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.launch.sandboxed_host import prepare_launch
 from toolcrib.command.sandbox import Launch, Level, Sandbox
+from toolcrib.dataclass import dataclass
 
 DRIVER = Path(__file__).with_name("driver.py")
 KEEP = 1 << 20  # bytes of the output of one piece of code

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.bubblewrap import Bubblewrap
@@ -15,6 +14,7 @@ from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
 from toolcrib.command.sandbox.remedies import remedy
 from toolcrib.command.sandbox.seatbelt import Seatbelt
 from toolcrib.command.sandbox.unconfined import ExternalSandbox, NoSandbox
+from toolcrib.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

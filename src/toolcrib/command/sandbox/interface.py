@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from toolcrib.command.sandbox.level import Level, Permission
+from toolcrib.dataclass import dataclass, field
 
 MAX_NAMES = 50  # of files that were put back, in one sentence
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import as_tuple
 
 LOUD_WORD = "danger_no_sandbox"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from toolcrib.dataclass import dataclass, field
 
 __all__ = ["Vocabulary"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.visible import on_one_line
 
 __all__ = ["RemoteDefinition", "read_definition", "read_definitions"]

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.mcp.client.definitions import RemoteDefinition
 from toolcrib.visible import INVISIBLE, on_one_line
 

@@ -19,10 +19,10 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
 from toolcrib.event_loops import in_loop
 from toolcrib.mcp.client.connection import Connection, Link

@@ -10,11 +10,11 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definitions
 from toolcrib.private_files import (
     OPEN_FLAGS,

@@ -21,11 +21,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ToolcribError
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definition
 from toolcrib.mcp.client.descriptions import (

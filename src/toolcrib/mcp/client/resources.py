@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from toolcrib.content import Part, Text
 from toolcrib.context import Context
+from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.function import FunctionTool, tool

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.codecs.codec import ModelError
 from toolcrib.content import Audio, File, Image, Media, Text
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.mcp.client.elicit import CannotAsk
 from toolcrib.mcp.client.running import RunningCall

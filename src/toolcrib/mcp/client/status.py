@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["ServerState", "ServerStatus"]
 

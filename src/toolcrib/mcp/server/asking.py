@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import mcp_types as types
@@ -20,6 +19,8 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ValidationError
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["Abilities", "DirectPort", "Port", "Rounds", "abilities_of", "lacking"]
 

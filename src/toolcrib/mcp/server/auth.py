@@ -11,11 +11,12 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp.server.auth.provider import AccessToken
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["IntrospectionVerifier", "JwtVerifier", "OAuthResource", "SharedToken"]
 

@@ -13,7 +13,6 @@ import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import anyio
@@ -22,6 +21,7 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 from toolcrib.call import CallKey
+from toolcrib.dataclass import dataclass
 from toolcrib.events import CallEvent, CallFinished, Event, Notice
 from toolcrib.mcp.server.asking import Abilities, Port, Rounds
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ToolError
 from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import (

@@ -9,11 +9,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolcrib.access import Access, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import (

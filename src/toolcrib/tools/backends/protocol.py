@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import dataclass, field
 from toolcrib.tools.seen_versions import SeenVersions
 
 if TYPE_CHECKING:

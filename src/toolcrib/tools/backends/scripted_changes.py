@@ -9,11 +9,11 @@ from __future__ import annotations
 import posixpath
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from shlex import quote
 from typing import Protocol
 
 from toolcrib.access import Access
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import ABSENT, Change, CommandOutput, FileStatus, Move, Permits, Write

@@ -8,8 +8,8 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
+from toolcrib.dataclass import dataclass
 from toolcrib.tools.backends.database import Database
 from toolcrib.tools.backends.flat import FlatBackend, StoredFile
 from toolcrib.tools.backends.protocol import FileStatus

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.tools.skills.manifest import SkillError, SkillText, read_manifest
 from toolcrib.tools.textfile import decode, detect

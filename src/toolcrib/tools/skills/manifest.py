@@ -6,7 +6,8 @@ The format is that of agentskills.io: YAML between two lines of `---`, with `nam
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["SkillError", "SkillText", "read_manifest"]
 

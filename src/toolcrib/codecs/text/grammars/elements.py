@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
@@ -22,6 +21,7 @@ from toolcrib.codecs.text.form import Form, Tools, safe_name
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
 from toolcrib.codecs.text.tagged_calls import NO_PARAMETER, TaggedEngine
 from toolcrib.codecs.text.tagged_parameters import Header, attributes, read_tag
+from toolcrib.dataclass import dataclass
 
 __all__ = ["DELIMITERS", "MARK", "read", "write_parameter"]
 

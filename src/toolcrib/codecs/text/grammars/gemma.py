@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
@@ -19,6 +18,7 @@ from toolcrib.codecs.text.form import Form, Tools, safe_name
 from toolcrib.codecs.text.prose import THINKING, Prose
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps, markers_of
 from toolcrib.codecs.wire_json import arguments_object
+from toolcrib.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec

@@ -9,7 +9,6 @@ all of it is thinking or text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from toolcrib.codecs.text.after_failures import report_unclear
@@ -17,6 +16,7 @@ from toolcrib.codecs.text.answer import CUT_OFF, AnswerBuilder
 from toolcrib.codecs.text.call_objects import NO_JSON, NO_NAME
 from toolcrib.codecs.text.form import Form, Tools
 from toolcrib.codecs.text.scanner import Markers, Scanner, Steps
+from toolcrib.dataclass import dataclass
 
 __all__ = ["WORDS", "read"]
 

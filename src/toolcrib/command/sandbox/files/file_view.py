@@ -10,7 +10,6 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -42,6 +41,7 @@ from toolcrib.command.sandbox.files.protected_links import without_links
 from toolcrib.command.sandbox.files.secret_files import secret_files_elsewhere
 from toolcrib.command.sandbox.files.shown_settings import settings_of, without_credentials_in
 from toolcrib.command.sandbox.level import Files, Level
+from toolcrib.dataclass import dataclass, replace
 
 MAX_REPOSITORIES = 64  # nested ones whose hooks and settings are protected too
 MAX_DEPTH = 4  # folders below the workspace in which they are looked for

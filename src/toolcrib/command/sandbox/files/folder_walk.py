@@ -11,9 +11,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
+from toolcrib.dataclass import dataclass
 
 MAX_FOLDERS = 100_000
 # The kernel goes down each path from its beginning: in a chain of folders, the work grows with the square of its depth.

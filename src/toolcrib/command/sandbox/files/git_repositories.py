@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 
 from toolcrib.command.sandbox.files.folder_walk import FolderWalk
@@ -20,6 +19,7 @@ from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, w
 from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.interface import Launch
+from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 SETTINGS = ("config", "config.worktree")

@@ -10,11 +10,11 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from toolcrib.command.sandbox.files.paths import between, names_in
 from toolcrib.command.sandbox.files.removal import remove_tree
 from toolcrib.command.sandbox.interface import Launch
+from toolcrib.dataclass import dataclass
 
 # Of a protected path, the bytes of a file and the number of files whose content is recorded. What is larger or comes
 # later is compared by its stamp, and set aside if it changed.

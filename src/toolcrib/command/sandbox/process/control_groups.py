@@ -14,12 +14,12 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.command.sandbox.lease import lease_new_folder, remove_abandoned
 from toolcrib.command.sandbox.level import Limits
+from toolcrib.dataclass import dataclass
 
 PREFIX = "toolcrib-"
 OVERHEAD = 4  # processes of the sandbox itself: bwrap and its first process, a supervisor, a launcher

@@ -6,12 +6,12 @@ import errno
 import marshal
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from toolcrib.command.sandbox.files.own_files import python
 from toolcrib.command.sandbox.interface import Launch
+from toolcrib.dataclass import dataclass, field
 
 START = str(Path(__file__).with_name("start.py"))
 LandlockRules = tuple[tuple[int, int, int], list[tuple[str, int]], int]

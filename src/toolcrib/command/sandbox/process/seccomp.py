@@ -10,8 +10,9 @@ import errno
 import platform
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
+
+from toolcrib.dataclass import dataclass
 
 LOAD, EQUAL, ANY_BIT, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x45, 0x35, 0x54, 0x06
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from toolcrib.dataclass import dataclass
 
 __all__ = ["Challenge", "challenge_of", "read_challenges", "scopes_of"]
 

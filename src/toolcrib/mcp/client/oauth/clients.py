@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import secrets
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata
 from toolcrib.mcp.client.oauth.endpoints import Endpoints
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words

@@ -7,10 +7,10 @@ another server. The one exception is an issuer without path, which may end with 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from toolcrib.dataclass import dataclass
 from toolcrib.mcp.client.oauth.challenges import Challenge, scopes_of
 from toolcrib.mcp.client.oauth.endpoints import Endpoints, same_origin
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from toolcrib.dataclass import dataclass
 from toolcrib.mcp.client.http import proxy_for
 from toolcrib.mcp.client.oauth.problems import OAuthError
 from toolcrib.mcp.client.oauth.settings import is_loopback_host

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.mcp.client.oauth.challenges import scopes_of
 from toolcrib.mcp.client.oauth.clients import Client, authenticate
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Literal
 
+from toolcrib.dataclass import dataclass
 from toolcrib.mcp.client.oauth.browser import Authorizer
 from toolcrib.mcp.client.oauth.challenges import Challenge, challenge_of
 from toolcrib.mcp.client.oauth.endpoints import HttpFactory

@@ -17,12 +17,13 @@ import os
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.call import FORMAT
+from toolcrib.dataclass import dataclass, field
 from toolcrib.mcp.client.oauth.clients import Client
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata, canonical_url
 from toolcrib.mcp.client.oauth.grants import TokenSet

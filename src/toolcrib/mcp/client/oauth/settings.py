@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
+from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import as_tuple
 
 __all__ = ["AUTH_METHODS", "AssertionMaker", "AuthMethod", "Grant", "OAuthSettings", "is_loopback_host"]

@@ -18,10 +18,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.mcp.client.oauth.browser import Authorizer, authorization_code
 from toolcrib.mcp.client.oauth.challenges import Challenge
 from toolcrib.mcp.client.oauth.clients import Client, choose_client, configured_client

@@ -469,6 +469,7 @@ def test_a_folder_that_a_command_shut_is_looked_into() -> None:
         (lib / "__init__.py").touch()
         (lib / "command/__init__.py").touch()
         for module in (
+            "dataclass.py",
             "errors.py",
             "folder_handles.py",
             "lazy_names.py",

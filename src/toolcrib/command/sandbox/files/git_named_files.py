@@ -21,6 +21,8 @@ NAMING = re.compile(rb"hookspath|include", re.IGNORECASE)
 VALUE = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|\\.|[^"\\;#])*')
 ESCAPED_OR_QUOTE = re.compile(rb'\\(.)|"')
 
+OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # Windows has neither
+
 Settings = tuple[str, str]  # a file of settings, and the worktree that it counts for
 
 
@@ -48,11 +50,11 @@ def named_by_git(root: str, repositories: Iterable[str] = (), *, home: str | Non
 def _around(root: str) -> Iterator[str]:
     """The innermost folder that holds a `.git`, from a workspace upwards."""
     folder = root
-    while folder != "/":
+    while (above := os.path.dirname(folder)) != folder:
         if os.path.lexists(f"{folder}/.git"):
             yield folder
             return
-        folder = os.path.dirname(folder)
+        folder = above
 
 
 def _own_settings(worktree: str) -> list[str]:
@@ -101,7 +103,7 @@ def _plain(value: bytes) -> bytes:
 def _content(path: str) -> bytes:
     """What a regular file holds; nothing where there is none, and where it is too large."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, OPEN)
     except OSError:
         return b""
     with open(fd, "rb") as file:

@@ -113,7 +113,7 @@ class Tools:
 
 async def test_a_long_call_becomes_a_task_and_ends_as_one() -> None:
     tools = Tools()
-    async with wire(McpFace(Toolbox(tools.all), task_after=0.01)) as ask:
+    async with wire(McpFace(Toolbox(tools.all), task_after=0.3)) as ask:  # a busy machine answers within that
         made = await ask("tools/call", name="work", arguments={})
         assert (made["resultType"], made["status"]) == ("task", "working")
         assert (await ask("tasks/get", taskId=made["taskId"]))["statusMessage"] == "half of it"

@@ -443,6 +443,28 @@ def test_a_diff_says_exactly_what_changed(old: list[str], new: list[str]) -> Non
     assert [line[1:] for line in body if line[0] in " +"] == _covered(new, diff, 1)
 
 
+ENDS = st.sampled_from(["\n", "\r\n"])
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), ENDS, ENDS), max_size=8), st.booleans(), st.booleans())
+def test_a_diff_shows_line_ends_that_changed(
+    lines: list[tuple[str, str, str]], ended: bool, new_ended: bool
+) -> None:
+    old = "".join(text + end for text, end, _ in lines) + ("" if ended else "z")
+    new = "".join(text + end for text, _, end in lines) + ("" if ended else "z\n" if new_ended else "z")
+    diff = unified_diff(old, new, "f")
+    changed = [[line[1:] for line in diff.split("\n")[2:] if line.startswith(("\\", sign))] for sign in "-+"]
+    assert bool(diff) == (old != new) and (not diff or changed[0] != changed[1] or "\\ No newline" in diff)
+
+
+def test_a_diff_shows_only_line_ends_that_changed() -> None:
+    assert unified_diff("a\r\nb\r\n", "a\r\nc\r\n", "f").splitlines()[3:] == [" a", "-b", "+c"]
+    assert unified_diff("a\r\nb\r\n", "a\nb\r\n", "f").split("\n")[3:] == ["-a\r", "+a", " b\r", ""]
+    no_end = "\\ No newline at end of file"
+    assert unified_diff("a\nb\n", "a\nb", "f").splitlines()[3:] == [" a", "-b", "+b", no_end]
+    assert unified_diff("a\nb", "a\nc", "f").splitlines()[3:] == [" a", "-b", "+c"]
+
+
 def _covered(lines: list[str], diff: str, side: int) -> list[str]:
     """The lines of one side that the hunks' headers name."""
     covered: list[str] = []

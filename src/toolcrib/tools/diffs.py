@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from functools import partial
 
 from toolcrib.tools.backends.protocol import Backend
 
 CONTEXT = 3
 MAX_ALIGNED = 400  # changed lines up to which lines are matched up; beyond, old lines then new ones
 MAX_CHARS = 100_000
+NO_END = "\n\\ No newline at end of file"  # as patches say it
 PIECE = 65_536  # characters that are compared at once
 
 
@@ -29,14 +31,16 @@ def shown_with_target(backend: Backend, path: str) -> str:
 def unified_diff(old: str, new: str, path: str) -> str:
     """A unified diff of one file; empty if nothing changed.
 
-    The common start and end of both texts are removed first, so that a small edit of a large file is cheap.
+    The common start and end of both texts are removed first, so that a small edit of a large file is cheap. Line ends
+    are left out where they are alike in both texts; else a line that ends in CRLF is shown with its carriage return.
     """
+    lines = partial(_lines, ends=_ends_of(old) | _ends_of(new), last=_is_ended(old) != _is_ended(new))
     start = _same_start(old, new)
     end = _same_end(old, new, start)
     above = old.count("\n", 0, start)  # equal lines
     first = _back(old, start)
-    before = _lines(old[first : _on(old, len(old) - end)])
-    after = _lines(new[first : _on(new, len(new) - end)])
+    before = lines(old[first : _on(old, len(old) - end)])
+    after = lines(new[first : _on(new, len(new) - end)])
     skipped = above - old.count("\n", first, start)
     same = 0 if old == new else _common(before, after, 0)
     tail = _common(before, after, same, from_end=True)
@@ -94,9 +98,23 @@ def _on(text: str, end: int) -> int:
     return end
 
 
-def _lines(text: str) -> list[str]:
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines[:-1] if lines[-1] == "" else lines
+def _ends_of(text: str) -> set[str]:
+    """The kinds of line ends in a text."""
+    returns = text.count("\r\n")
+    return {*(["\r\n"] if returns else ()), *(["\n"] if text.count("\n") > returns else ())}
+
+
+def _is_ended(text: str) -> bool:
+    return not text or text[-1] == "\n"
+
+
+def _lines(text: str, ends: set[str], *, last: bool) -> list[str]:
+    """The lines of a part of a text. `last`: whether a line without an end, which only the last can be, says so."""
+    lines = text.split("\n")
+    rest = lines.pop()
+    if len(ends) < 2:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines if not rest else [*lines, rest + NO_END if last else rest]
 
 
 def _aligned(left: list[str], right: list[str], first: int) -> list[str]:

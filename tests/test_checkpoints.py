@@ -1,5 +1,6 @@
 """Checkpoints of a workspace: what an undo puts back, what it keeps, and what it says that it cannot do."""
 
+import codecs
 import os
 import shutil
 import socket
@@ -305,6 +306,81 @@ def test_a_new_ignore_file_takes_nothing_from_what_is_covered(tmp_path: Path) ->
     assert state(root) == before
 
 
+def taken_away(root: Path) -> None:
+    shutil.rmtree(root / "src")
+    (root / "a.txt").unlink()
+
+
+def ignored_anew(root: Path) -> None:
+    (root / ".gitignore").write_text("src/\na.txt\n")
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "src" / "deep" / "other").write_text("x")
+    (root / "a.txt").write_text("x" * 70_000)
+
+
+def crowded(root: Path) -> None:
+    for number in range(60):
+        (root / f"file{number}").write_text("x")
+
+
+def shut_anew(root: Path) -> None:
+    (root / "src").mkdir()
+    (root / "src").chmod(0)
+
+
+TAKEN_OUT: dict[
+    str, list[Callable[[Path], None]]
+] = {  # what a run does in its turns, with a checkpoint before each
+    "removed, and others in place of all the room": [lambda root: (taken_away(root), crowded(root))[0]],
+    "removed, then others in place of all the room": [taken_away, crowded],
+    "removed, then made anew and ignored": [taken_away, ignored_anew],
+    "removed, then made anew without rights": [taken_away, shut_anew],
+    "removed, ignored, and without room": [taken_away, ignored_anew, crowded],
+}
+
+
+@pytest.mark.promise("undo.md", "What was covered once stays covered")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="changes its user in a child")
+@each("turns", TAKEN_OUT.values(), TAKEN_OUT.keys())
+def test_no_turn_takes_out_what_an_earlier_checkpoint_covers(turns: list[Callable[[Path], None]]) -> None:
+    def work(place: Path) -> None:
+        root = workspace(place)
+        limits = CheckpointLimits(tree_paths=40)
+        before = state(root)
+        for number, turn in enumerate(turns, 1):
+            checkpoints(root, limits).take("turn", conversation=Conversation("run", number))
+            turn(root)
+            checkpoints(root, limits).take("after", then="person")
+        after = set(root.iterdir())
+        undone = checkpoints(root, limits).undo(1)
+        assert before.items() <= state(root).items(), undone
+        more = state(root).keys() - before.keys()  # made where no checkpoint covers it
+        assert all(path.startswith("file") or path == "src/deep/other" for path in more)
+        assert undone.kept.keys() <= more
+        checkpoints(root, limits).redo()
+        assert after <= set(root.iterdir())
+        checkpoints(root, limits).undo()
+        assert before.items() <= state(root).items()
+
+    as_nobody(work)
+
+
+def test_what_a_person_makes_and_ignores_where_a_run_removed_something_stays(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root)
+    kept.take("before")
+    taken_away(root)
+    kept.take("after", then="person")
+    ignored_anew(root)
+    kept.take("next turn")
+    (root / "run.sh").unlink()
+    undone = kept.undo(1)
+    assert (root / "a.txt").read_text() == "x" * 70_000
+    assert (root / "src" / "deep" / "other").exists()
+    assert (root / "run.sh").exists()
+    assert undone.kept.keys() == {".gitignore", "a.txt", "src/deep/b.bin", "src/deep/other"}
+
+
 def test_empty_folders_of_the_sandbox_are_no_change(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     taken = checkpoints(root)
@@ -529,6 +605,7 @@ def as_nobody(work: Callable[[Path], object]) -> None:
     """Does the work in a child that is not root, in a folder of its own; root may do everything."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
+        codecs.lookup("ascii")  # the other user may have no right to load modules of Python itself
         child = os.fork()
         if child == 0:
             code = 1

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -182,12 +182,12 @@ class Checkpoints:
     def preview_undo(self, to: int | None = None) -> Restoration:
         """What `undo` would do now. Nothing is changed or stored."""
         with self._reading():
-            return self._preview(to, None)
+            return self._preview(to)[0]
 
     def preview_redo(self) -> Restoration:
         """What `redo` would do now. Nothing is changed or stored."""
         with self._reading():
-            return self._preview(self._redo_target().id, None)
+            return self._preview(self._redo_target().id)[0]
 
     def undo(self, to: int | None = None) -> Restoration:
         """Put the files back as they were at a checkpoint; without one, as they were before the last run.
@@ -245,10 +245,16 @@ class Checkpoints:
             )
 
     def _take(
-        self, label: str, conversation: Conversation | None, then: Whose, *, at_work: bool = False
+        self,
+        label: str,
+        conversation: Conversation | None,
+        then: Whose,
+        *,
+        at_work: bool = False,
+        covered: Collection[str] = (),
     ) -> Checkpoint:
         newest, before = self._history.newest()
-        tree = self._scanner.scan(before, self._history.contents, trusted=not at_work)
+        tree = self._scanner.scan(before, self._history.contents, trusted=not at_work, covered=covered)
         changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
         if (
             newest is not None
@@ -310,21 +316,37 @@ class Checkpoints:
 
     # -- undo and redo
 
-    def _preview(self, to: int | None, present: FileTree | None) -> Restoration:
+    def _preview(self, to: int | None) -> tuple[Restoration, set[str]]:
+        """What would be done, and the paths that are covered because of an earlier checkpoint alone."""
         checkpoints = self._history.checkpoints
         if not checkpoints:
             raise CheckpointError("there is no checkpoint of this folder yet")
         _, before = self._history.newest()
-        if present is None:
-            present = self._scanner.scan(before, self._history.contents, save=False)
+        present = self._scanner.scan(before, self._history.contents, save=False)
         target = self._undo_target(present, before) if to is None else checkpoints[self._history.index(to)]
+        covered = self._taken_out(target, present)
+        if covered:
+            present = self._scanner.scan(before, self._history.contents, save=False, covered=covered)
         plan = self._plan(target, present)
-        return Restoration(target, _changes(plan), plan.kept, present.all_not_covered())
+        return Restoration(target, _changes(plan), plan.kept, present.all_not_covered()), covered
 
     def _plan(self, target: Checkpoint, present: FileTree) -> UndoPlan:
-        since = self._history.checkpoints[self._history.index(target.id) :]
-        trees = [*(self._history.tree(one.id) for one in since), present]
-        return make_plan(trees, [one.then for one in since])
+        since = self._since(target)
+        return make_plan([*self._trees(since), present], [one.then for one in since])
+
+    def _taken_out(self, target: Checkpoint, present: FileTree) -> set[str]:
+        """The paths that a checkpoint since the target covers and of which the present tree says that it does not.
+
+        A run may have removed them, and made others in their place that are ignored, or for which there is no room.
+        """
+        known = {path for tree in self._trees(self._since(target)) for path in tree.entries}
+        return {path for path in known - present.entries.keys() if present.why_not_covered(path)}
+
+    def _since(self, target: Checkpoint) -> Sequence[Checkpoint]:
+        return self._history.checkpoints[self._history.index(target.id) :]
+
+    def _trees(self, of: Iterable[Checkpoint]) -> Iterator[FileTree]:
+        return (self._history.tree(one.id) for one in of)
 
     def _undo_target(self, present: FileTree, newest: FileTree) -> Checkpoint:
         """The checkpoint before the last run that changed something and was not undone."""
@@ -364,12 +386,12 @@ class Checkpoints:
         raise CheckpointError(NOTHING_TO_REDO)
 
     def _restore(self, to: int | None, redo: str | None) -> Restoration:
-        preview = self._preview(to, None)
+        preview, covered = self._preview(to)
         if not preview.changes:
             return preview
         redos = self._redos()
         stood = self._history.checkpoints[-1].conversation
-        before = self._take(f"before {redo or 'undo'} to {preview.to.id}", stood, "undo")
+        before = self._take(f"before {redo or 'undo'} to {preview.to.id}", stood, "undo", covered=covered)
         plan = self._plan(preview.to, self._history.newest()[1])
         redos = redos[:-1] if redo else (*redos, before.id)
         return self._carry_out(
@@ -398,7 +420,8 @@ class Checkpoints:
         self, plan: UndoPlan, target: Checkpoint, redos: tuple[int, ...], what: str, restorer: Restorer
     ) -> Restoration:
         _, before = self._history.newest()
-        tree = self._scanner.scan(before, self._history.contents)
+        covered = {step.path for step in plan.steps}
+        tree = self._scanner.scan(before, self._history.contents, covered=covered)
         changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
         after = self._append(
             f"{what} to {target.id}", target.conversation, "person", changed, tree,

@@ -10,6 +10,7 @@ import os
 import stat
 import time
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 
 from toolcrib.checkpoints.content import ContentStore
@@ -89,13 +90,20 @@ class TreeScanner:
         self.ignore_files = IgnoreFiles(root)
 
     def scan(
-        self, before: FileTree, contents: ContentStore, *, save: bool = True, trusted: bool = True
+        self,
+        before: FileTree,
+        contents: ContentStore,
+        *,
+        save: bool = True,
+        trusted: bool = True,
+        covered: Collection[str] = (),
     ) -> FileTree:
-        """The workspace as it is now. What was covered before stays covered, whatever ignore files say now.
+        """The workspace as it is now. What was covered before stays covered, whatever ignore files and limits say now.
 
-        Unless `trusted`, the next scan reads again what this one reads, whatever the status of the file says then.
+        `covered` are further paths that are covered if they exist, because an earlier checkpoint covers them. Unless
+        `trusted`, the next scan reads again what this one reads, whatever the status of the file says then.
         """
-        scan = _Scan(self, before, contents, save, trusted)
+        scan = _Scan(self, before, contents, save, trusted, covered)
         scan.run()
         return scan.tree
 
@@ -104,7 +112,13 @@ class _Scan:
     """One scan."""
 
     def __init__(
-        self, scanner: TreeScanner, before: FileTree, contents: ContentStore, save: bool, trusted: bool
+        self,
+        scanner: TreeScanner,
+        before: FileTree,
+        contents: ContentStore,
+        save: bool,
+        trusted: bool,
+        covered: Collection[str],
     ) -> None:
         self.tree = FileTree()
         self._scanner = scanner
@@ -113,6 +127,7 @@ class _Scan:
         self._contents = contents
         self._save = save
         self._trusted = trusted
+        self._covered = covered
         self._bytes = 0
         self._ignored = 0  # small files that ignore rules leave out, and that were not known
         self._placeholders: list[str] = []  # of the sandbox, if they are empty
@@ -212,8 +227,11 @@ class _Scan:
                     if known.kind == FOLDER:
                         folder.inner.append(item.name)
                     continue
-                if known is None and self._is_small_ignored(folder, item.name, path, status):
+                is_new = known is None and path not in self._covered
+                if is_new and self._is_small_ignored(folder, item.name, path, status):
                     ignored.append((item.name, path, status))
+                    continue
+                if is_new and self._leaves_out(folder, item.name, path, kind_of_mode(status.st_mode)):
                     continue
                 self._changed(folder, item.name, path, known, status)
             self._add_ignored(folder, ignored)
@@ -245,11 +263,6 @@ class _Scan:
         self, folder: _Folder, name: str, path: str, known: PathEntry | None, status: os.stat_result
     ) -> None:
         kind = kind_of_mode(status.st_mode)
-        if known is None and (why := self._left_out(folder, name, path, kind)):
-            self.tree.not_covered[path] = why
-            return
-        if known is None and self._is_full(folder):
-            return
         if kind == FOLDER:
             folder.inner.append(name)
             self.tree.entries[path] = entry_of(status)
@@ -264,15 +277,16 @@ class _Scan:
         else:
             self.tree.entries[path] = entry_of(status)
 
-    def _left_out(self, folder: _Folder, name: str, path: str, kind: str) -> str:
-        """Why a path that was not known before is not covered; "" if it is."""
+    def _leaves_out(self, folder: _Folder, name: str, path: str, kind: str) -> bool:
+        """Whether a path that was not known before is not covered; then the tree says why."""
         if self._is_full(folder):
-            return ""
-        if why := why_by_name(name):
-            return why
-        if folder.ignore and name not in IGNORE_FILES and folder.ignore.ignores(path, kind == FOLDER):
-            return IGNORED
-        return ""
+            return True
+        why = why_by_name(name)
+        if not why and folder.ignore and name not in IGNORE_FILES:
+            why = IGNORED if folder.ignore.ignores(path, kind == FOLDER) else ""
+        if why:
+            self.tree.not_covered[path] = why
+        return bool(why)
 
     def _is_full(self, folder: _Folder) -> bool:
         """Whether there is no room for a further path; then the folder says so, once for all that is left out."""

@@ -5,7 +5,7 @@ A path goes back to what it was at the checkpoint, or, if a person changed it si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from toolcrib.checkpoints.entry import FOLDER, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
@@ -37,24 +37,31 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i."""
     target, present = trees[0], trees[-1]
     left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
+    made_by_person: set[str] = set()  # and is not covered; what lies in a folder is a person's, too
     for index, whose in enumerate(then[: len(trees) - 1], 1):
         if whose == "person":
             old, new = trees[index - 1].entries, trees[index].entries
-            changed = changed_paths(old, new)
+            changed = (path for path in changed_paths(old, new) if not _same(old.get(path), new.get(path)))
             left_by_person.update(
-                (path, index) for path in changed if not _same(old.get(path), new.get(path))
+                (path, index) for path in changed if not _only_seen_again(path, trees, index)
             )
+            left_out = trees[index].not_covered.keys() - trees[index - 1].not_covered.keys()
+            made_by_person.update(path for path in left_out if path and path not in new)
     wanted: dict[str, PathEntry | None] = {}
     for path in {*changed_paths(present.entries, target.entries), *left_by_person}:
         wanted[path] = trees[left_by_person.get(path, 0)].entries.get(path)
     plan = UndoPlan()
     for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them
-        _decide(plan, path, wanted, left_by_person, target, present)
+        if made_by_person and _lies_in(path, made_by_person):
+            plan.kept[path] = KEPT
+            wanted[path] = present.entries.get(path)
+        else:
+            _decide(plan, path, wanted, left_by_person, target, present)
     for path, why in target.not_covered.items():
         if path not in present.entries and not present.why_not_covered(path):
             plan.kept[path] = f"it is gone and was not saved: {why}"
-    changed = {step.path for step in plan.steps}
-    for folder in sorted({path.rpartition("/")[0] for path in changed} - changed):
+    touched = {step.path for step in plan.steps}
+    for folder in sorted({path.rpartition("/")[0] for path in touched} - touched):
         entry = present.entries.get(folder)
         if (
             entry is not None and entry.mode & 0o300 != 0o300
@@ -80,8 +87,6 @@ def _decide(
     reason = ""
     if want is None and (why := target.why_not_covered(path)):
         reason = f"{why}, so that it may have been there"
-    elif have is None and (why := present.why_not_covered(path)):
-        reason = why
     elif want is None and have is not None and not have.saved:
         reason = f"it could not be saved, so it stays: {have.reason}"
     elif want is not None and not want.saved:
@@ -99,6 +104,24 @@ def _decide(
         wanted[path] = have
         return
     plan.steps.append(UndoStep(path, have, want))
+
+
+def _only_seen_again(path: str, trees: Sequence[FileTree], index: int) -> bool:
+    """Whether a path that an earlier tree knows was left out of the tree before this one: it may have been there."""
+    return (
+        path not in trees[index - 1].entries
+        and bool(trees[index - 1].why_not_covered(path))
+        and any(path in tree.entries for tree in trees[: index - 1])
+    )
+
+
+def _lies_in(path: str, folders: Collection[str]) -> bool:
+    """Whether a path is one of these, or lies below one."""
+    while path:
+        if path in folders:
+            return True
+        path = path.rpartition("/")[0]
+    return False
 
 
 def _same(one: PathEntry | None, other: PathEntry | None) -> bool:

@@ -46,7 +46,7 @@ def workspace(folder: Path) -> Path:
 
 def state(root: Path) -> dict[str, object]:
     """Everything below a folder: kind, mode, and content or target."""
-    found: dict[str, object] = {}
+    found: dict[str, object] = {".": stat.S_IMODE(root.stat().st_mode)}
     for folder, folders, files in os.walk(root):
         for name in folders + files:
             path = Path(folder) / name
@@ -133,6 +133,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a read-only file": lambda root: (opened(root, "locked") / "file").chmod(0o600),
     "no UTF-8": lambda root: (root / os.fsdecode(b"\xff\xfe.txt")).unlink(),
     "everything": everything_gone,
+    "the mode of the workspace": lambda root: root.chmod(0o777),
 }
 if hasattr(os, "geteuid") and os.geteuid() == 0:
     DAMAGE["an owner"] = another_owner
@@ -638,6 +639,9 @@ SHUT: dict[str, Callable[[Path], object]] = {
         (root / "src/deep/b.bin").unlink(),
         (root / "src/deep").chmod(0o100),
     ),
+    "the workspace": lambda root: ((root / "a.txt").unlink(), (root / "src").chmod(0), root.chmod(0)),
+    "the workspace, which may be listed only": lambda root: ((root / "a.txt").unlink(), root.chmod(0o400)),
+    "the workspace, which is read-only": lambda root: ((root / "new").write_text("x"), root.chmod(0o555)),
 }
 
 

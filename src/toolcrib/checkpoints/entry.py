@@ -9,9 +9,20 @@ from typing import Any, NamedTuple
 
 from toolcrib.dataclass import dataclass, field
 
-__all__ = ["FILE", "FOLDER", "LINK", "OTHER", "FileTree", "PathEntry", "changed_paths", "kind_of_mode"]
+__all__ = [
+    "FILE",
+    "FOLDER",
+    "LINK",
+    "OTHER",
+    "ROOT",
+    "FileTree",
+    "PathEntry",
+    "changed_paths",
+    "kind_of_mode",
+]
 
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"
+ROOT = "."  # the path of the workspace itself: a command can take its rights, too
 IS_NONE_OF_THEM = "it is no file, folder or link, but a special file"
 
 

@@ -42,7 +42,10 @@ class IgnoreFiles:
     def rules_of(self, parts: list[str]) -> list[IgnoreRules]:
         """The rules of the workspace, and of each folder that a path lies in, as far as these folders exist."""
         found: list[IgnoreRules] = []
-        handle = open_root(self._root)
+        try:
+            handle = open_root(self._root)
+        except PermissionError:
+            return [IgnoreRules()] * len(parts)
         try:
             for depth in range(len(parts)):
                 if depth:

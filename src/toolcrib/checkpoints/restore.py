@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from toolcrib.checkpoints.content import ContentStore, DamagedCopy
-from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, PathEntry, kind_of_mode
-from toolcrib.checkpoints.rights import open_up, set_mode
+from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, ROOT, PathEntry, kind_of_mode
+from toolcrib.checkpoints.rights import open_up, open_up_root, set_mode
 from toolcrib.checkpoints.undo_plan import UndoStep
 from toolcrib.folder_handles import (
     BINARY,
@@ -28,7 +28,6 @@ from toolcrib.folder_handles import (
     link_target,
     make_folder,
     open_in,
-    open_root,
     remove_in,
     rename_in,
     status_in,
@@ -60,7 +59,7 @@ class Restorer:
         """Carry out all steps; again, if they were begun before."""
         self._syncs = len(steps) <= SYNCED_ONE_BY_ONE
         try:
-            deepest_first = sorted(steps, key=lambda step: (-step.path.count("/"), step.path))
+            deepest_first = sorted(steps, key=lambda step: (-_depth(step.path), step.path))
             for step in deepest_first:
                 self._try(step, self._clear)
             for step in reversed(deepest_first):
@@ -194,7 +193,7 @@ class Restorer:
         if self._open is not None and self._open[0] == path:
             return self._open[1]
         self._shut()
-        handle, so_far = open_root(self._root), ""
+        handle, so_far = self._opened_root(), ""
         try:
             for name in path.split("/") if path else ():
                 so_far = f"{so_far}/{name}" if so_far else name
@@ -220,12 +219,18 @@ class Restorer:
             return open_in(folder, name, ENTER)
 
     def _make_writable(self, handle: FolderHandle, path: str) -> None:
-        if path and isinstance(handle, int):
+        if isinstance(handle, int):
             mode = stat.S_IMODE(os.fstat(handle).st_mode)
             if mode & 0o300 != 0o300:
                 with suppress(OSError):
                     set_mode(handle, mode | 0o700)
-                    self._modes.setdefault(path, mode)
+                    self._modes.setdefault(path or ROOT, mode)
+
+    def _opened_root(self) -> FolderHandle:
+        handle, mode = open_up_root(self._root)
+        if mode is not None:
+            self._modes.setdefault(ROOT, mode)
+        return handle
 
     def _open_up(self, handle: FolderHandle, name: str, path: str) -> None:
         """Give a folder the rights to be entered; it gets its own mode back at the end."""
@@ -234,16 +239,22 @@ class Restorer:
             self._modes.setdefault(path, mode)
 
     def _give_modes_back(self) -> None:
-        for path, mode in sorted(self._modes.items(), reverse=True):
-            with suppress(OSError):
-                above, _, name = path.rpartition("/")
-                handle = open_in(self._folder(above, writable=False), name, ENTER)
-                try:
-                    if isinstance(handle, int):
-                        set_mode(handle, mode)
-                finally:
-                    close_handle(handle)
+        for path in sorted(self._modes, key=_depth, reverse=True):
+            if path != ROOT:
+                self._give_mode_back(path)
+        if ROOT in self._modes:  # last, and also if another folder was reached through it just now
+            self._give_mode_back(ROOT)
         self._shut()
+
+    def _give_mode_back(self, path: str) -> None:
+        with suppress(OSError):
+            above, _, name = path.rpartition("/")
+            handle = open_in(self._folder(above, writable=False), name, ENTER)
+            try:
+                if isinstance(handle, int):
+                    set_mode(handle, self._modes[path])
+            finally:
+                close_handle(handle)
 
     def _shut(self) -> None:
         while self._passing:
@@ -293,6 +304,10 @@ class Restorer:
         rename_in(folder, name, new)
         above = path.rpartition("/")[0]
         self.aside[path] = f"{above}/{new}" if above else new
+
+
+def _depth(path: str) -> int:
+    return 0 if path == ROOT else path.count("/") + 1
 
 
 def _give(fd: int, entry: PathEntry) -> None:

@@ -6,9 +6,9 @@ import os
 import stat
 import sys
 
-from toolcrib.folder_handles import CLOEXEC, NOFOLLOW, FolderHandle
+from toolcrib.folder_handles import CLOEXEC, NOFOLLOW, FolderHandle, close_handle, open_root, status_in
 
-__all__ = ["open_up", "set_mode"]
+__all__ = ["open_up", "open_up_root", "set_mode"]
 
 
 def open_up(folder: FolderHandle, name: str, rights: int) -> int | None:
@@ -18,7 +18,30 @@ def open_up(folder: FolderHandle, name: str, rights: int) -> int | None:
     """
     if sys.platform != "linux" or not isinstance(folder, int):
         return None
-    fd = os.open(name, os.O_PATH | NOFOLLOW | CLOEXEC, dir_fd=folder)
+    return _add_rights(os.open(name, os.O_PATH | NOFOLLOW | CLOEXEC, dir_fd=folder), rights)
+
+
+def open_up_root(path: str) -> tuple[FolderHandle, int | None]:
+    """A handle of the folder at a path, and the mode that it had if it had to be given rights: 0o500.
+
+    Raises OSError.
+    """
+    handle = None
+    try:
+        handle = open_root(path)
+        status_in(handle, ".")  # needs the right to enter it
+        return handle, None
+    except PermissionError:
+        if handle is not None:
+            close_handle(handle)
+        if sys.platform != "linux":
+            raise
+        mode = _add_rights(os.open(path, os.O_PATH | NOFOLLOW | CLOEXEC), 0o500)
+        return open_root(path), mode
+
+
+def _add_rights(fd: int, rights: int) -> int | None:
+    """Add rights to what a descriptor stands for, and close it; returns the mode that it had, None for a link."""
     try:
         status = os.fstat(fd)
         if stat.S_ISLNK(status.st_mode):

@@ -14,9 +14,9 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from toolcrib.checkpoints.content import ContentStore
-from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, FileTree, PathEntry, entry_of, kind_of_mode
+from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, ROOT, FileTree, PathEntry, entry_of, kind_of_mode
 from toolcrib.checkpoints.ignore_files import IgnoreFiles
-from toolcrib.checkpoints.rights import open_up, set_mode
+from toolcrib.checkpoints.rights import open_up, open_up_root, set_mode
 from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder
 from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import (
@@ -29,7 +29,6 @@ from toolcrib.folder_handles import (
     close_handle,
     link_target,
     open_in,
-    open_root,
     scanned,
 )
 from toolcrib.ignore_rules import (
@@ -134,8 +133,9 @@ class _Scan:
 
     def run(self) -> None:
         """Depth first, with an open handle for each folder on the way down."""
-        root = open_root(self._scanner.root)
-        path = [_Folder("", root, IgnoreRules())]
+        self.tree.entries[ROOT] = entry_of(os.stat(self._scanner.root))
+        root, mode = open_up_root(self._scanner.root)
+        path = [_Folder("", root, IgnoreRules(), mode)]
         try:
             self._list(path[0])
             while path:

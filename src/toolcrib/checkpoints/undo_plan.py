@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from toolcrib.checkpoints.entry import FOLDER, FileTree, PathEntry, changed_paths
+from toolcrib.checkpoints.entry import FOLDER, ROOT, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
 from toolcrib.dataclass import dataclass, field
 
@@ -50,6 +50,10 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     wanted: dict[str, PathEntry | None] = {}
     for path in {*changed_paths(present.entries, target.entries), *left_by_person}:
         wanted[path] = trees[left_by_person.get(path, 0)].entries.get(path)
+    if (
+        wanted.get(ROOT, ()) is None
+    ):  # the checkpoint is of a version that did not look at the workspace itself
+        del wanted[ROOT]
     plan = UndoPlan()
     for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them
         if made_by_person and _lies_in(path, made_by_person):
@@ -61,12 +65,10 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
         if path not in present.entries and not present.why_not_covered(path):
             plan.kept[path] = f"it is gone and was not saved: {why}"
     touched = {step.path for step in plan.steps}
-    for folder in sorted({path.rpartition("/")[0] for path in touched} - touched):
+    for folder in sorted({path.rpartition("/")[0] or ROOT for path in touched} - touched):
         entry = present.entries.get(folder)
-        if (
-            entry is not None and entry.mode & 0o300 != 0o300
-        ):  # made writable on the way: it gets its mode back
-            plan.steps.append(UndoStep(folder, entry, entry))
+        if entry is not None and entry.mode & 0o300 != 0o300:  # made writable on the way
+            plan.steps.append(UndoStep(folder, entry, entry))  # it gets its mode back
     plan.steps.sort(key=lambda step: step.path)
     return plan
 

@@ -186,6 +186,15 @@ def test_all_files_that_say_what_is_ignored_count(tmp_path: Path) -> None:
     assert sorted(glob(ws, "*", path="src")) == ["src/y"]
 
 
+def test_ignore_files_count_in_folders_of_any_name(tmp_path: Path) -> None:
+    for name in ("~", os.fsdecode(b"\xff"), "plain"):  # a model can write a path only to the last one
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".gitignore").write_text("*.log\n")
+        (tmp_path / name / "a.log").write_text("x")
+    assert glob(Workspace(tmp_path), "*") == []
+    assert "a.log" not in grep(Workspace(tmp_path), "x", output="files")
+
+
 def test_paths_are_relative_to_the_workspace_also_from_a_folder(tmp_path: Path) -> None:
     ws = make(tmp_path, {"src/a.py": "", "src/x/b.py": "", "c.py": ""})
     assert sorted(glob(ws, "*.py", path="src")) == ["src/a.py", "src/x/b.py"]

@@ -144,8 +144,13 @@ class FileWalk:
         )
 
     def _read(self, folder: str, name: str) -> tuple[IgnoreFile, ...]:
+        path, there = joined(folder, name), self._folder
         try:
-            data = read_or_none(self.backend, joined(folder, name), MAX_IGNORE_FILE, self.permits)
+            if there is not None and there.path == folder and there.read is not None and "/" not in name:
+                # Not every folder that is walked through has a path that the backend takes from a model.
+                data = there.read(name, MAX_IGNORE_FILE) if self.permits(Access(Reach.READ, path)) else None
+            else:
+                data = read_or_none(self.backend, path, MAX_IGNORE_FILE, self.permits)
         except FileTooLargeError:
             return ()
         return tuple(read_ignore_file(folder, data)) if data else ()

@@ -329,6 +329,13 @@ def shut_anew(root: Path) -> None:
     (root / "src").chmod(0)
 
 
+def like_a_placeholder(root: Path) -> None:
+    for path in ("a.txt/inner", "src"):
+        (root / path).mkdir(parents=True)
+    for path in ("a.txt/inner", "a.txt", "src"):
+        os.utime(root / path, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+
+
 TAKEN_OUT: dict[
     str, list[Callable[[Path], None]]
 ] = {  # what a run does in its turns, with a checkpoint before each
@@ -336,6 +343,10 @@ TAKEN_OUT: dict[
     "removed, then others in place of all the room": [taken_away, crowded],
     "removed, then made anew and ignored": [taken_away, ignored_anew],
     "removed, then made anew without rights": [taken_away, shut_anew],
+    "removed, and made like a placeholder of the sandbox": [
+        lambda root: (taken_away(root), like_a_placeholder(root))[0]
+    ],
+    "removed, then made like a placeholder of the sandbox": [taken_away, like_a_placeholder],
     "removed, ignored, and without room": [taken_away, ignored_anew, crowded],
 }
 
@@ -356,7 +367,9 @@ def test_no_turn_takes_out_what_an_earlier_checkpoint_covers(turns: list[Callabl
         undone = checkpoints(root, limits).undo(1)
         assert before.items() <= state(root).items(), undone
         more = state(root).keys() - before.keys()  # made where no checkpoint covers it
-        assert all(path.startswith("file") or path == "src/deep/other" for path in more)
+        assert all(
+            path.startswith(("file", "a.txt.before-undo")) or path == "src/deep/other" for path in more
+        )
         assert undone.kept.keys() <= more
         checkpoints(root, limits).redo()
         assert after <= set(root.iterdir())
@@ -638,6 +651,10 @@ SHUT: dict[str, Callable[[Path], object]] = {
     "a folder that was changed": lambda root: (
         (root / "src/deep/b.bin").unlink(),
         (root / "src/deep").chmod(0o100),
+    ),
+    "a folder that may be listed only, above a change": lambda root: (
+        (root / "src/deep/b.bin").unlink(),
+        (root / "src").chmod(0o400),
     ),
     "the workspace": lambda root: ((root / "a.txt").unlink(), (root / "src").chmod(0), root.chmod(0)),
     "the workspace, which may be listed only": lambda root: ((root / "a.txt").unlink(), root.chmod(0o400)),

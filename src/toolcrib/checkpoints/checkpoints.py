@@ -335,12 +335,17 @@ class Checkpoints:
         return make_plan([*self._trees(since), present], [one.then for one in since])
 
     def _taken_out(self, target: Checkpoint, present: FileTree) -> set[str]:
-        """The paths that a checkpoint since the target covers and of which the present tree says that it does not.
+        """The paths that a checkpoint since the target covers, and that the present tree leaves out.
 
-        A run may have removed them, and made others in their place that are ignored, or for which there is no room.
+        A run may have removed them, and made others in their place that are ignored, for which there is no room, or
+        that look like placeholders of the sandbox.
         """
         known = {path for tree in self._trees(self._since(target)) for path in tree.entries}
-        return {path for path in known - present.entries.keys() if present.why_not_covered(path)}
+        return {
+            path
+            for path in known - present.entries.keys()
+            if present.why_not_covered(path) or os.path.lexists(os.path.join(self.root, path))
+        }
 
     def _since(self, target: Checkpoint) -> Sequence[Checkpoint]:
         return self._history.checkpoints[self._history.index(target.id) :]

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from toolcrib.checkpoints.content import ContentStore, DamagedCopy
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, ROOT, PathEntry, kind_of_mode
-from toolcrib.checkpoints.rights import open_up, open_up_root, set_mode
+from toolcrib.checkpoints.rights import entered, open_up, open_up_root, set_mode
 from toolcrib.checkpoints.undo_plan import UndoStep
 from toolcrib.folder_handles import (
     BINARY,
@@ -213,7 +213,7 @@ class Restorer:
 
     def _entered(self, folder: FolderHandle, name: str, path: str) -> FolderHandle:
         try:
-            return open_in(folder, name, ENTER)
+            return entered(open_in(folder, name, ENTER))
         except PermissionError:
             self._open_up(folder, name, path)
             return open_in(folder, name, ENTER)

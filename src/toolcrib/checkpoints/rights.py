@@ -8,7 +8,7 @@ import sys
 
 from toolcrib.folder_handles import CLOEXEC, NOFOLLOW, FolderHandle, close_handle, open_root, status_in
 
-__all__ = ["open_up", "open_up_root", "set_mode"]
+__all__ = ["entered", "open_up", "open_up_root", "set_mode"]
 
 
 def open_up(folder: FolderHandle, name: str, rights: int) -> int | None:
@@ -26,18 +26,26 @@ def open_up_root(path: str) -> tuple[FolderHandle, int | None]:
 
     Raises OSError.
     """
-    handle = None
     try:
-        handle = open_root(path)
-        status_in(handle, ".")  # needs the right to enter it
-        return handle, None
+        return entered(open_root(path)), None
     except PermissionError:
-        if handle is not None:
-            close_handle(handle)
         if sys.platform != "linux":
             raise
         mode = _add_rights(os.open(path, os.O_PATH | NOFOLLOW | CLOEXEC), 0o500)
         return open_root(path), mode
+
+
+def entered(folder: FolderHandle) -> FolderHandle:
+    """An open folder, if names in it may be used; else closes it and raises PermissionError.
+
+    A folder can be opened that may be listed only.
+    """
+    try:
+        status_in(folder, ".")
+    except PermissionError:
+        close_handle(folder)
+        raise
+    return folder
 
 
 def _add_rights(fd: int, rights: int) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from toolcrib.checkpoints.entry import FOLDER, ROOT, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
+from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
 from toolcrib.dataclass import dataclass, field
 
 __all__ = ["KEPT", "UndoPlan", "UndoStep", "make_plan"]
@@ -110,11 +111,11 @@ def _decide(
 
 def _only_seen_again(path: str, trees: Sequence[FileTree], index: int) -> bool:
     """Whether a path that an earlier tree knows was left out of the tree before this one: it may have been there."""
-    return (
-        path not in trees[index - 1].entries
-        and bool(trees[index - 1].why_not_covered(path))
-        and any(path in tree.entries for tree in trees[: index - 1])
-    )
+    before, entry = trees[index - 1], trees[index].entries.get(path)
+    if entry is None or path in before.entries:
+        return False
+    may_have_been = before.why_not_covered(path) or entry.mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
+    return bool(may_have_been) and any(path in tree.entries for tree in trees[: index - 1])
 
 
 def _lies_in(path: str, folders: Collection[str]) -> bool:

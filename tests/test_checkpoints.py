@@ -336,6 +336,11 @@ def like_a_placeholder(root: Path) -> None:
         os.utime(root / path, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
 
 
+def shut_placeholder(root: Path) -> None:
+    like_a_placeholder(root)
+    (root / "src").chmod(0o100)
+
+
 TAKEN_OUT: dict[
     str, list[Callable[[Path], None]]
 ] = {  # what a run does in its turns, with a checkpoint before each
@@ -345,6 +350,10 @@ TAKEN_OUT: dict[
     "removed, then made anew without rights": [taken_away, shut_anew],
     "removed, and made like a placeholder of the sandbox": [
         lambda root: (taken_away(root), like_a_placeholder(root))[0]
+    ],
+    "removed, and made like a placeholder without rights": [
+        lambda root: (taken_away(root), shut_placeholder(root))[0],
+        lambda root: None,
     ],
     "removed, then made like a placeholder of the sandbox": [taken_away, like_a_placeholder],
     "removed, ignored, and without room": [taken_away, ignored_anew, crowded],

@@ -156,7 +156,7 @@ class _Scan:
         """Empty folders that the sandbox makes for as long as a command runs are no change of it."""
         inside = Counter(path.rpartition("/")[0] for path in (*self.tree.entries, *self.tree.not_covered))
         for path in sorted(self._placeholders, reverse=True):
-            if not inside[path] and path not in self._covered:
+            if not inside[path] and path not in self._covered and path not in self.tree.not_covered:
                 del self.tree.entries[path]
                 inside[path.rpartition("/")[0]] -= 1
 

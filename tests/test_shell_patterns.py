@@ -179,22 +179,24 @@ def wrong_of(argv: list[str], text: str) -> str | None:
     # One name, or one text of all names, may stand for a text, but not for an output or a program.
     one_word = " -n1" in text or " -I" in text or "$(ls)" in text or "while" in text
     words = [Word((word,) if word else ()) for word in argv[at:]]
-    row = row.reading or row
-    while True:
+    rows = [row]
+    while (reading := rows[-1].reading) is not None:
+        rows.append(reading)
+    for row in [*rows[1:], rows[0]]:
         try:
             found = read_arguments(name, row, words)
             break
         except NotProved as stopped:
-            if row.reading is None:
-                return f"became {argv}: {stopped.reason}"
-            row = row.reading
+            reason = stopped.reason
+    else:
+        return f"became {argv}: {reason}"
     for option, value in found.values:
         touches = any(word[:1] == "-" and word.endswith(value.literal or "") for word in argv)
         if value.literal not in literal and not touches and not one_word:
             return f"became {argv}: {value.literal} is the value of {option}"
     repeats = {kind.rstrip("*") for kind in row.operands.split() if kind.endswith("*")} | {"read"}
     for word, kind in found.operands:
-        if word.literal not in literal and kind not in repeats and not (one_word and kind == "data"):
+        if word.literal not in literal and kind not in repeats and not (one_word and kind in ("data", "ref")):
             return f"became {argv}: {word.literal} is taken for {kind}"
         if row.contents and kind == "read" and objection(word.literal or "") is not None:
             return f"became {argv}: shows {word.literal}"

@@ -35,13 +35,15 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-async def run(plan: Plan, work: Path, timeout: float = 20, **more: bool) -> tuple[int, str, str]:
+async def run(
+    plan: Plan, work: Path, timeout: float = 20, env: Mapping[str, str] = ENV, **more: bool
+) -> tuple[int, str, str]:
     out, err = work.parent / "out", work.parent / "err"
     with out.open("wb") as to, err.open("wb") as errors, Path(os.devnull).open("rb") as null:  # noqa: ASYNC230
         status = await run_plan(
             plan,
             Local(str(work)),
-            env=ENV,
+            env=env,
             stdin=null.fileno(),
             stdout=to.fileno(),
             stderr=errors.fileno(),
@@ -265,17 +267,72 @@ async def test_without_hardening_it_would(setting: str, command: str, tmp_path: 
 @pytest.mark.promise("shell-commands.md", "a partial clone would fetch what is missing")
 @pytest.mark.skipif(not GIT, reason="needs git")
 @pytest.mark.parametrize("harden", [True, False])
-@pytest.mark.parametrize("scheme", ["ext", "file"])
+@pytest.mark.parametrize("scheme", ["ext", "file", "evil"])
 async def test_git_fetches_nothing_that_is_missing(scheme: str, harden: bool, tmp_path: Path) -> None:
     """A clone with parts missing would ask its origin for them, by whatever program the configuration names."""
     work, fired = repository(tmp_path, "alias.unused")
     make_partial(work, scheme, tmp_path / "evil.sh")
-    await run(parse("git show HEAD:a.x"), work, harden_git=harden)
+    (tmp_path / "git-remote-evil").symlink_to(tmp_path / "evil.sh")
+    env = {**ENV, "PATH": f"{ENV['PATH']}:{tmp_path}"}
+    for command in ("git show HEAD:a.x", "timeout 5 git -C . show HEAD:a.x"):
+        await run(parse(command), work, harden_git=harden, env=env)
     assert fired.exists() is not harden
 
 
+@pytest.mark.skipif(not GIT, reason="needs git")
+@pytest.mark.parametrize("harden", [True, False])
+async def test_git_makes_no_merge_again_to_show_it(harden: bool, tmp_path: Path) -> None:
+    """With `log.diffMerges=remerge`, `-m` would run the program that settings name for merges."""
+    work, fired = repository(tmp_path, "merge.x.driver")
+    (work / ".git" / "info").mkdir(exist_ok=True)
+    (work / ".git" / "info" / "attributes").write_text("*.x merge=x\n")
+
+    def git(*args: str) -> None:
+        subprocess.run([GIT, "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=work, check=True)
+
+    for branch, text in (("one", "7\n"), ("two", "8\n")):
+        git("checkout", "-qfb", branch, "stash^")
+        (work / "a.x").write_text(text)
+        git("commit", "-qam", branch)
+    git("merge", "-q", "-s", "ours", "-m", "both", "one")
+    git("config", "log.diffMerges", "remerge")
+    await run(parse("git show -m"), work, harden_git=harden)
+    assert fired.exists() is not harden
+
+
+@pytest.mark.skipif(not GIT, reason="needs git")
+@pytest.mark.parametrize("command", ["git status", "timeout 5 git status -s"])
+async def test_git_status_leaves_the_index_as_it_is(command: str, tmp_path: Path) -> None:
+    work, _ = repository(tmp_path, "alias.unused")
+    index = work / ".git" / "index"
+    os.utime(work / "sub" / "b.x", (1, 1))
+    before = index.read_bytes()
+    await run(parse(command), work)
+    assert index.read_bytes() == before
+
+
+@pytest.mark.skipif(not GIT, reason="needs git")
+async def test_what_a_command_prints_becomes_no_option(work: Path) -> None:
+    """To git, `--min-parents` takes a value that touches it alone, and the word behind it is an option."""
+    await run(parse("git init -q"), work)
+    (work / "text").write_text("--output=a.txt\n")
+    for command in (
+        'git log --min-parents "$(cat text)"',
+        'x=$(cat text); git log --min-parents "$x"',
+        'cat text | while read -r x; do git log --min-parents "$x"; done',
+    ):
+        assert judge(command).verdict == "plain"
+        found = await run(judge(command).plan, work)
+        assert (work / "a.txt").read_text() == "one\ntwo\nthree\n"
+        assert "not run, for what a command printed" in found[2]
+
+
 def make_partial(work: Path, scheme: str, evil: Path) -> None:
-    origin = {"ext": {"url": f"ext::{evil} x"}, "file": {"url": str(work), "uploadpack": str(evil)}}[scheme]
+    origin = {
+        "ext": {"url": f"ext::{evil} x"},
+        "file": {"url": str(work), "uploadpack": str(evil)},
+        "evil": {"url": "evil::x"},
+    }[scheme]
     for name, value in {
         "core.repositoryformatversion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
         f"protocol.{scheme}.allow": "always", **{f"remote.origin.{key}": value for key, value in origin.items()},

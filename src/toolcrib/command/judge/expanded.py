@@ -52,6 +52,18 @@ def objection_to_expanded(
     return None
 
 
+def objection_to_printed(written: Sequence[Word], argv: Sequence[str]) -> str | None:
+    """Why a command must not run with what commands printed for its words, or None: as the value of an option it may
+    look like another option."""
+    proved = _recognised(written)
+    if proved is None or proved.usage.inert:
+        return None
+    became = _recognised([Word((text,) if text else ()) for text in argv])
+    if became is None or became.name != proved.name or became.usage != proved.usage:
+        return f"{argv[0]}: not run, for what a command printed would change what it does"
+    return None
+
+
 def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: str) -> str | None:
     """Why a command must not be given names that a listing printed, or None. `folder`: where it runs, as absolute path.
 

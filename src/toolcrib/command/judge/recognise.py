@@ -375,7 +375,7 @@ def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recogn
         inner.append(waiting.pop(0))
     if not waiting or not inner:
         raise NotProved(f"find: {option} without its end")
-    waiting.pop(0)
+    many = waiting.pop(0).literal == "+"
     if any(word.substitutions for word in inner):
         raise NotProved(f"find: {option} with arguments that are only known when it runs")
     if any("{}" in word.spelled and word.literal != "{}" for word in inner):
@@ -386,6 +386,8 @@ def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recogn
     named = sum(word.literal == "{}" for word in inner)
     if not known.usage.inert and named != sum(touched.path == "{}" for touched in known.operands):
         raise NotProved(f"find: {option} with names where {known.name} takes no file")
+    if many and not known.usage.inert and known.open_end != "read":
+        raise NotProved(f"find: {option} with many names where {known.name} takes one")
     _names_no_secrets(names, known, f"find {option}")
     return known
 

@@ -28,6 +28,7 @@ SET_ENV_VARS = {
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "NPM_CONFIG_UPDATE_NOTIFIER": "false",  # npm would look for news of itself
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",  # and so would pip, also to list what is installed
 }
 
 

@@ -3,33 +3,42 @@ that list connections from asking a name server about them, and others from obey
 
 They are -c options and not variables, because git passes those options on to what it starts in submodules. There is no
 option against a clean filter in .git/config: `judge/git_filters.py` looks for one before a command is decided on.
+A variable forbids all transports, for options only forbid one, or those that the repository says nothing of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from toolcrib.command.programs.traits import FIRST_OPTIONS
 from toolcrib.command.programs.wrappers import inner_at
 
 SETTINGS = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=cat", "core.editor=false",
-    "core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=", "protocol.allow=never",
+    "core.sshCommand=false", "core.askPass=", "core.gitProxy=", "credential.helper=",
     "gpg.program=false", "gpg.openpgp.program=false", "gpg.x509.program=false", "gpg.ssh.program=false",
-    "log.showSignature=false", "diff.submodule=short", "status.submoduleSummary=false",
+    "log.showSignature=false", "log.diffMerges=separate", "diff.submodule=short", "status.submoduleSummary=false",
     "submodule.recurse=false", "sequence.editor=false",
     "safe.bareRepository=explicit", "core.alternateRefsCommand=false",
-    # A partial clone fetches what is missing when it is read; the setting of a scheme counts before the general one.
-    *(f"protocol.{scheme}.allow=never" for scheme in ("ext", "file", "git", "http", "https", "ssh", "fd", "bundle")),
 )  # fmt: skip
+# A partial clone fetches what is missing when it is read. Of the transports only those named here are allowed.
+VARIABLES = {"GIT_ALLOW_PROTOCOL": "none"}
 NO_HELPERS = ("--no-ext-diff", "--no-textconv")
 AFTER = {
     "diff": NO_HELPERS, "log": NO_HELPERS, "show": NO_HELPERS, "blame": NO_HELPERS[1:],
     "annotate": NO_HELPERS[1:],
-    "diff-tree": NO_HELPERS, "diff-index": NO_HELPERS, "diff-files": NO_HELPERS, "whatchanged": NO_HELPERS,
+    "diff-tree": NO_HELPERS, "diff-index": NO_HELPERS, "diff-files": NO_HELPERS,
     "reflog": NO_HELPERS, "reflog show": NO_HELPERS, "stash list": NO_HELPERS, "stash show": NO_HELPERS,
 }  # fmt: skip
 BEFORE = {"--no-pager", "-P", "--no-optional-locks"}
+
+
+def hardened_env(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a command, with those that keep git from fetching if git is what it runs."""
+    inner = inner_at(argv)
+    if inner is not None:
+        return hardened_env(argv[inner:], env)
+    return {**env, **VARIABLES} if argv[0].rpartition("/")[2] == "git" else dict(env)
 
 
 def hardened(argv: Sequence[str]) -> list[str]:
@@ -47,4 +56,12 @@ def hardened(argv: Sequence[str]) -> list[str]:
     off = [piece for setting in SETTINGS for piece in ("-c", setting)]
     words = 2 if " ".join(argv[at : at + 2]) in AFTER else 1
     after = AFTER.get(" ".join(argv[at : at + words]), ())
-    return [argv[0], *off, "--no-pager", *argv[1 : at + words], *after, *argv[at + words :]]
+    return [
+        argv[0],
+        *off,
+        "--no-pager",
+        "--no-optional-locks",
+        *argv[1 : at + words],
+        *after,
+        *argv[at + words :],
+    ]

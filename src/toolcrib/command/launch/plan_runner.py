@@ -18,12 +18,13 @@ from toolcrib.command.judge.expanded import (
     objection_to_links,
     objection_to_listed,
     objection_to_names,
+    objection_to_printed,
 )
 from toolcrib.command.judge.judged_commands import STDIN, with_pipes_named
 from toolcrib.command.judge.links import Links
 from toolcrib.command.launch import builtins
 from toolcrib.command.launch.expand import expand, named_word
-from toolcrib.command.launch.git_options import hardened
+from toolcrib.command.launch.git_options import hardened, hardened_env
 from toolcrib.command.launch.plan_host import PlanHost, PlanProcess
 from toolcrib.command.launch.plan_streams import (
     PipeReader,
@@ -348,6 +349,7 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
     found: list[str] = []  # names that were unknown when the command was judged
     listed: list[str] = []  # those of them that a listing printed
     unknown = False  # whether any word was: a listing may print nothing, and a name may stand in an option
+    printed = False  # whether any other word was
     for word in command.words:
         if word.piped is not None:
             reading, writing = os.pipe()
@@ -364,11 +366,14 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
             unknown = True
             found += [] if word.prefix.startswith("-") else fields
             listed += fields if lists_names(word) else []
+        printed = printed or bool(word.substitutions)
         argv += fields
     named = {f"/dev/fd/{pipe.ends['read']}" for pipe in pipes}
     judged = [STDIN if text in named else text for text in argv]
     words = with_pipes_named(command.words)
     if unknown and (wrong := objection_to_expanded(words, judged, found, state.host.root)) is not None:
+        raise _Refused(wrong)
+    if printed and (wrong := objection_to_printed(words, judged)) is not None:
         raise _Refused(wrong)
     if listed and (wrong := objection_to_listed(words, listed, state.folder)) is not None:
         raise _Refused(wrong)
@@ -440,7 +445,7 @@ async def _command(
     if (known := builtins.answer(argv, env, streams)) is not None:
         return await builtins.run(argv[0], *known, streams)
     if state.harden_git:
-        argv = hardened(argv)
+        argv, env = hardened(argv), hardened_env(argv, env)
     try:
         process = await state.host.spawn(
             argv,

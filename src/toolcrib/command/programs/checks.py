@@ -117,9 +117,9 @@ def omitted(found: Arguments) -> None:
 
 
 def settings(found: Arguments) -> None:
-    """What only names settings: `sysctl kernel.hostname`, `apt-mark showmanual`."""
+    """What only names settings: `sysctl kernel.hostname`. BSD sets one by `name:value`, too."""
     words = found.of("data")
-    if any("=" in word for word in words):
+    if any("=" in word or ":" in word for word in words):
         raise NotProved("sysctl: sets a value")
 
 
@@ -171,6 +171,12 @@ def cloc(found: Arguments) -> None:
 def bat(found: Arguments) -> None:
     if found.of("read")[:1] == ["cache"]:
         raise NotProved("bat: changes its cache")
+
+
+def stored_in_files(found: Arguments) -> None:
+    """Refuses names with a scheme, by which openssl loads a library: `org.openssl.engine:/a/b.so:key`."""
+    if any(":" in name for name in found.of("read")):
+        raise NotProved("openssl: a name that may load a library")
 
 
 def dc(found: Arguments) -> None:

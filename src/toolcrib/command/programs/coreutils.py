@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolcrib.command.programs.checks import no_argument_file, program_names, told_of_terminal
 from toolcrib.command.programs.languages import (
+    any_awk,
     awk,
     character_sets,
     date,
@@ -35,7 +36,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-adfhipsugDFACNQrStUvJX -L= -P= -I= --dirsfirst --filesfirst --noreport --filelimit= --prune"
         " --gitignore --sort= --du --si --matchdirs --ignore-case --charset= --timefmt= --inodes --device",
         contents=False,
-        below="always", here=True,
+        below="always", here=True, clusters="next",
     ),
     "du": Synopsis(
         "-DHL --null --dereference-args --inodes --dereference --count-links --no-dereference --time-style= -X=< "
@@ -144,7 +145,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "xxd": Synopsis(
         "-Cdv -n= -cols= -len= -seek= -autoskip! -bits! -plain! -include! -uppercase! -postscript! -ps! -name= "
         "-groupsize= -R= "
-        "-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read"),
+        "-abeEipu -c= -g= -l= -s= -o= --bits --plain --cols= --len= --seek=", "read", clusters="first"),
     "strings": Synopsis(
         "-do -s= -U= --data --print-file-name --include-all-whitespace --target= --unicode= --output-separator= "
         "-afw -n= -t= -e= -T= --all --bytes= --radix= --encoding=", check=no_argument_file),
@@ -249,7 +250,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-bcMNnOPrSst --field-separator= --assign= --characters-as-bytes --traditional --bignum "
         "--use-lc-numeric --non-decimal-data --optimize --posix --re-interval --sandbox --no-optimize --lint-old --csv "
         "-L? --lint? "
-        "-F= -v=", "data awk*", check=awk),
+        "-F= -v=", "data awk*", check=any_awk, clusters="first"),
     "gawk": Synopsis(
         "-bcMNnOPrSst --field-separator= --assign= --characters-as-bytes --traditional --bignum "
         "--use-lc-numeric --non-decimal-data --optimize --posix --re-interval --sandbox --no-optimize --lint-old --csv "

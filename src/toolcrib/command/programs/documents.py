@@ -10,9 +10,13 @@ from toolcrib.command.programs.checks import (
     no_argument_file,
     no_commands,
     option_first,
+    plain_names,
     replaced_variables,
+    stored_in_files,
 )
 from toolcrib.command.programs.options import Synopsis
+
+_YAMLLINT = "-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=< -d= --config-data="
 
 SYNOPSES: dict[str, Synopsis] = {
     # binaries
@@ -55,8 +59,9 @@ SYNOPSES: dict[str, Synopsis] = {
     "shellcheck": Synopsis(
         "-i= -e= -f= -o= -s= -S= -W= -V --color? -C? --include= --exclude= --format= --list-optional --norc"
         " --enable= --shell= --severity= --wiki-link-count="),
-    "yamllint": Synopsis("-s --list-files --strict --no-warnings -f= --format= -c=< --config-file=< -d= --config-data=", below="always",
-                     check=checked_style),
+    # Without settings in an argument it obeys those of the folder, which may name any file.
+    "yamllint": Synopsis(_YAMLLINT, "read*", "exec", plain=True, below="always", check=checked_style, reading=Synopsis(
+        _YAMLLINT, below="always", check=checked_style, needs="-d --config-data")),
     "cloc": Synopsis("-v? --by-file --by-file-by-lang --csv --json --md --xml --yaml --quiet --hide-rate --include-lang= --exclude-lang="
                  " --exclude-dir= --include-ext= --exclude-ext= --progress-rate= --progress= --sum-one --by-percent= --show-lang? --show-ext? --3"
                  " --skip-uniqueness --max-file-size= --unix --windows --fullpath --timeout= --docstring-as-code --csv-delimiter=",
@@ -138,7 +143,7 @@ SYNOPSES: dict[str, Synopsis] = {
     "csvclean": Synopsis("-tnSHl -d= -q= -e= --delimiter= --tabs --encoding= --no-header-row --linenumbers --dry-run", "read",
                      needs="-n --dry-run"),
     "xmllint": Synopsis("--noout --nonet --format --recover --huge --html --xmlout --noblanks --nowarning --quiet --timing --nsclean"
-                    " --nocdata --nocompact --c14n --c14n11 --exc-c14n --encode= --pretty= --xpath= --debug --stream --sax --repeat"
+                    " --nocdata --nocompact --encode= --pretty= --xpath= --debug --stream --sax --repeat"
                     " --nocatalogs --push --memory --oldxml10 --dropdtd"),
     "bc": Synopsis("-ilqsw --interactive --mathlib --quiet --standard --warn"),
     "dc": Synopsis("-e= --expression=", "", needs="-e --expression", check=dc),
@@ -194,10 +199,11 @@ SYNOPSES: dict[str, Synopsis] = {
     "grepdiff": Synopsis("-nEsHv --output-matching= --line-number --extended-regexp --only-match= --verbose", "data read*"),
     **dict.fromkeys(("interdiff", "combinediff"), Synopsis("-q -U= -p= -d= --strip-match= --quiet --ignore-case --ignore-all-space"
                                                        " --ignore-space-change --ignore-blank-lines --no-revert-omitted", "read read")),
-    "recountdiff": Synopsis("-h"),
+    # A name that begins or ends with | is a command to some scripts of perl.
+    "recountdiff": Synopsis("-h", check=plain_names),
     "flipdiff": Synopsis("-qiwbBz -U= -p= -d= --unified= --strip-match= --drop-context= --quiet --ignore-case --ignore-all-space"
                      " --ignore-space-change --ignore-blank-lines --decompress", "read read"),
-    "json_pp": Synopsis("-v -f= -t= -json_opt=", ""),
+    "json_pp": Synopsis("-v -t= -json_opt=", ""),  # -f eval runs its input
     "zipdetails": Synopsis("--scan --redact --utc", "read"),
     "msgcmp": Synopsis("-mN --multi-domain --no-fuzzy-matching --use-fuzzy --use-untranslated", "read read"),
     **dict.fromkeys(("gettext", "ngettext"), Synopsis("-ens -d= -c= --domain= --context=", "data*")),
@@ -234,17 +240,17 @@ SYNOPSES: dict[str, Synopsis] = {
        for base64, need in (("base64", "-in -d -e -A"), ("enc", "-base64"))},
     "openssl help": Synopsis("", "data"),
     "openssl ecparam": Synopsis("-list_curves!", "", needs="-list_curves"),
-    "openssl pkcs7": Synopsis("-in=< -inform= -print_certs! -text! -noout!", ""),
+    "openssl pkcs7": Synopsis("-in=< -inform= -print_certs! -text! -noout!", "", check=stored_in_files),
     "openssl prime": Synopsis("-hex! -generate! -safe! -bits= -checks=", "data*"),
-    "openssl verify": Synopsis("-CAfile=< -untrusted=< -trusted=< -show_chain! -verbose! -partial_chain! -purpose="),
-    "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", ""),
+    "openssl verify": Synopsis("-CAfile=< -untrusted=< -trusted=< -show_chain! -verbose! -partial_chain! -purpose=", check=stored_in_files),
+    "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", "", check=stored_in_files),
     **dict.fromkeys(("openssl x509", "openssl req", "openssl crl"), Synopsis(
         "-in=< -inform= -noout! -text! -subject! -issuer! -dates! -startdate! -enddate! -fingerprint! -serial! -hash! -pubkey! -modulus!"
-        " -sha1! -sha256! -checkend= -nameopt= -ext= -purpose! -email! -verify! -crlnumber! -lastupdate! -nextupdate!", "")),
+        " -sha1! -sha256! -checkend= -nameopt= -ext= -purpose! -email! -verify! -crlnumber! -lastupdate! -nextupdate!", "", check=stored_in_files)),
     "look": Synopsis("-adf -t= --alternative --alphanum --ignore-case --terminate=", "data read"),
     "ts": Synopsis("-irsm", "data"),
     "isutf8": Synopsis("-qliv --quiet --list --invert --verbose"),
-    "combine": Synopsis("", "read data read"),
+    "combine": Synopsis("", "read data read", check=plain_names),
     **dict.fromkeys(("dos2unix", "unix2dos", "mac2unix", "unix2mac"), Synopsis("-i? --info?", needs="-i --info", check=option_first)),
     "getopt": Synopsis("-aqQTu -l= -n= -o= -s= --alternative --longoptions= --name= --options= --quiet --quiet-output --shell= --test"
                    " --unquoted", "data*"),

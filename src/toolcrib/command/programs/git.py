@@ -29,6 +29,17 @@ def _line_ranges(found: Arguments) -> None:
             found.operands.append((Word((word.literal.rpartition(":")[2],)), "read"))
 
 
+def _log(found: Arguments) -> None:
+    _line_ranges(found)
+    _no_merging(found)
+
+
+def _no_merging(found: Arguments) -> None:
+    """To show how a merge was made, git would make it again, with the programs that settings name for that."""
+    if any(word.literal not in _MERGES for option, word in found.values if option == "--diff-merges"):
+        raise NotProved("git: a way to show merges that is not on its list")
+
+
 def _no_verb(found: Arguments) -> None:
     if set(found.of("ref")[:1]) & _REFLOG_VERBS:
         raise NotProved("git reflog: a sub-command that is not on its list")
@@ -51,6 +62,9 @@ _SETTINGS = re.compile(
     r"|merge\.conflictstyle|diff\.algorithm|commit\.gpgsign|tag\.gpgsign|fetch\.prune|rerere\.enabled",
     re.IGNORECASE,
 )
+_MERGES = {
+    "off", "none", "on", "m", "first-parent", "1", "separate", "combined", "c", "dense-combined", "cc", "dd",
+}  # fmt: skip
 _LIMIT = (
     "--simplify-by-decoration --exclude-first-parent-only --max-age= --min-age= --walk-reflogs -g --grep-reflog= --show-linear-break?"
     " --sparse --dense --show-pulls --ancestry-path? --alternate-refs --single-worktree --ignore-missing --basic-regexp --extended-regexp"
@@ -65,7 +79,7 @@ _DIFF = (
     "-I= --ignore-matching-lines= --anchored= --indent-heuristic --no-indent-heuristic --color-moved-ws= --no-color-moved --no-color-moved-ws"
     " --stat-graph-width= --stat-name-width= --cumulative --dirstat-by-file? --break-rewrites? --find-copies-harder --find-object="
     " --ita-invisible-in-index --line-prefix= --default-prefix --no-relative --skip-to= --rotate-to= --rename-empty --no-rename-empty"
-    " --diff-merges= --no-diff-merges --combined-all-paths --output-indicator-new= --output-indicator-old= --no-patch"
+    " --combined-all-paths --output-indicator-new= --output-indicator-old= --no-patch"
     " -p -u -s -U= -b -w -a -R -W -z -M? -C? -B? -D -S= -G= -l= --patch --no-patch --unified= --raw --stat? --numstat"
     " --shortstat --dirstat? --summary --compact-summary --name-only --name-status --patch-with-stat --minimal"
     " --patience --histogram --diff-algorithm= --color? --no-color --color-words? --word-diff? --word-diff-regex="
@@ -79,7 +93,7 @@ _SHOW = (
     "--oneline --graph --no-graph --decorate? --no-decorate --pretty? --format= --abbrev-commit --no-abbrev-commit"
     " --date= --relative-date --parents --children --full-diff --follow --notes? --no-notes --source --encoding="
     " --log-size --show-pulls --no-mailmap --use-mailmap --decorate-refs= --decorate-refs-exclude= -m -c"
-    " --cc --dd --first-parent --expand-tabs? --no-expand-tabs --clear-decorations"
+    " --diff-merges= --no-diff-merges --cc --dd --first-parent --expand-tabs? --no-expand-tabs --clear-decorations"
 )
 _LINES = "--oneline --no-decorate --decorate? --pretty? --format= --abbrev-commit --date= --relative-date"
 _LIST = "--contains? --no-contains? --merged? --no-merged? --points-at= --sort= --format= --color? --no-color --column?"
@@ -87,13 +101,14 @@ _LIST = "--contains? --no-contains? --merged? --no-merged? --points-at= --sort= 
 _LOOKING: dict[str, Synopsis] = {
     "git": Synopsis("--version --help -v -h --exec-path --html-path --man-path --info-path", ""),
     "git --version": Synopsis("", ""),
+    # With -v it shows changes, and runs the text converters that settings name.
     "git status": Synopsis(
-        "-v --verbose -s -b -z -u? --short --branch --porcelain? --long --show-stash --ahead-behind --no-ahead-behind"
+        "-s -b -z -u? --short --branch --porcelain? --long --show-stash --ahead-behind --no-ahead-behind"
         " --untracked-files? --ignored? --column? --no-column --renames --no-renames --find-renames?"
         " --ignore-submodules?"
     ),
-    "git log": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_line_ranges, below="always"),
-    "git show": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
+    "git log": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW} -L=", "ref*", check=_log, below="always"),
+    "git show": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always", check=_no_merging),
     "git diff": Synopsis(f"{_DIFF} --cached --staged --merge-base --base --ours --theirs -0 -1 -2 -3", "ref*", below="always"),
     "git diff --no-index": Synopsis(_DIFF, "ref ref", below="always"),
     "git diff-tree": Synopsis(f"{_DIFF} -r -t --root --stdin -m -c --cc --no-commit-id --pretty? --format=", "ref*"),
@@ -101,7 +116,6 @@ _LOOKING: dict[str, Synopsis] = {
     "git diff-files": Synopsis(_DIFF, "ref*"),
     "git shortlog": Synopsis("-s -n -e -c --summary --numbered --email --no-merges --since= --until= --all --group="
                          " --format=", "ref*"),
-    "git whatchanged": Synopsis(f"{_LIMIT} {_DIFF} {_SHOW}", "ref*", below="always"),
     **dict.fromkeys(("git blame", "git annotate"), Synopsis("--score-debug --minimal --ignore-rev= -h --line-porcelain -b -l -t -s -f -n -p -e -w -M? -C? -L= --root --show-stats --porcelain --line-porcelain"
                       " --incremental --date= --since= --show-name --show-number --show-email --abbrev? --reverse"
                       " --first-parent --color-lines --color-by-age", "ref*")),
@@ -159,7 +173,6 @@ _LOOKING: dict[str, Synopsis] = {
                      " --unreachable --connectivity-only --progress --no-progress --name-objects", "data*"),
     "git notes": Synopsis("", ""),
     "git notes list": Synopsis("", "data"),
-    "git notes show": Synopsis("", "data"),
     "git bisect log": Synopsis("", ""),
     "git bisect terms": Synopsis("--term-good --term-bad --term-old --term-new", ""),
     "git archive": Synopsis("-l --list", "", needs="-l --list"),
@@ -183,7 +196,6 @@ _LOOKING: dict[str, Synopsis] = {
     "git hash-object": Synopsis("-t= --stdin --literally --no-filters --path=", needs="--no-filters --stdin"),
     "git help": Synopsis("-a -g", "data", plain=False, reading=Synopsis(
         "-a -g -c --all --guides --config --verbose --no-verbose --no-external-commands --no-aliases", "")),
-    **{f"git rerere {verb}": Synopsis("", "") for verb in ("status", "diff", "remaining")},
     "git replace": Synopsis("-l --list --format=", "data", needs="-l --list"),
 }  # fmt: skip
 

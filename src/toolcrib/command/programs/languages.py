@@ -55,6 +55,10 @@ def _scripts(found: Arguments, *options: str) -> list[str]:
 
 
 def sed(found: Arguments) -> None:
+    """`-l` takes a number for GNU; for BSD nothing, so that its value would be the script."""
+    lengths = [word.literal or "" for option, word in found.values if option in ("-l", "--line-length")]
+    if not all(map(str.isdecimal, lengths)):
+        raise NotProved("sed: a length of lines that is no number")
     for script in _scripts(found, "-e", "--expression"):
         at = len(script) - len(script.lstrip())
         while at < len(script):
@@ -62,6 +66,13 @@ def sed(found: Arguments) -> None:
             if command is None or command.end() == at:
                 raise NotProved("sed: a script that may do more than print and substitute")
             at = command.end()
+
+
+def any_awk(found: Arguments) -> None:
+    """As `awk`, for a program that may be any awk: to one that knows no long options, the word behind one is the program."""
+    if any(word is apart for option, word in found.values if option[:2] == "--" for apart in found.apart):
+        raise NotProved("awk: a long option whose value stands in a word of its own (write -F or -v)")
+    awk(found)
 
 
 def awk(found: Arguments) -> None:

@@ -12,6 +12,9 @@ A row of the tables writes a program's options in one string:
 and its operands in another: `data read*` is a pattern and then files, `read* write` files and where they go.
 Long options must be written in full: what a program takes an abbreviation for depends on its version.
 
+In a word of its own, a value must not look like an option: in versions where its option takes no value there, or only
+one that touches it, the program would obey it (`ag --after --pager=x`).
+
 A pattern may become several words, so it may stand only for operands of which there may be any number (`read*`), or
 touch its option (`--include=*.py`), which it then repeats. The words that it becomes are read again when it runs.
 """
@@ -34,6 +37,7 @@ EFFECTS: tuple[Effect, ...] = ("read", "write", "network", "exec")  # from the m
 KIND = {"": "flag", "!": "flag", "=": "data", "==": "pair", "=<": "read", "=>": "write", "?": "optional"}
 TOKEN = re.compile(r"(--?)([^=?!]*)(==|=[<>]?|\?|!)?")
 NUMBER = re.compile(r"-\d+")
+OPTION = re.compile(r"--?[A-Za-z]")
 
 
 def worst(effects: Iterable[Effect]) -> Effect:
@@ -55,6 +59,8 @@ class Synopsis:
     `below`: whether a folder among the operands means all below it, always or with an option like -r. `here`:
     without operands it reads the folder that it runs in. `follows`: options with which it follows links below a folder.
     `opens`: False where it only tells what kind of thing a name is. `needs`: options of which one must be given.
+    `clusters`: how options of one letter share a word with an option that takes a value: as getopt reads them; or
+    its value touches only if it is the `first`; or the value is the `next` word, whatever touches it but a number.
     `reading`: the row that holds where the arguments fit it, of a program that only reads then (`gzip -l`); it may
     have another one.
     """
@@ -73,6 +79,7 @@ class Synopsis:
     opens: bool = True
     here: bool = False
     needs: str = ""
+    clusters: Literal["getopt", "first", "next"] = "getopt"
     reading: Synopsis | None = None
 
     @property
@@ -115,7 +122,6 @@ def read_arguments(name: str, usage: Synopsis, words: Sequence[Word]) -> Argumen
 def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
     found = Arguments(starts_with_option=bool(words) and words[0].prefix.startswith("-"))
     rest: list[tuple[Word, bool]] = []  # operands, and whether they came after --
-    listed = listed_options(usage.options)
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
@@ -125,7 +131,7 @@ def _read(name: str, usage: Synopsis, words: Sequence[Word]) -> Arguments:
             rest += ((after, True) for after in waiting)
             break
         if _is_option(name, word):
-            _option(name, word, waiting, listed, found)
+            _option(name, usage, word, waiting, found)
         else:
             rest.append((word, False))
     _place(name, usage, rest, found)
@@ -153,8 +159,8 @@ def _is_option(name: str, word: Word) -> bool:
     return begins.startswith("-") and begins != "-"
 
 
-def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], found: Arguments) -> None:
-    text = word.prefix
+def _option(name: str, usage: Synopsis, word: Word, waiting: list[Word], found: Arguments) -> None:
+    text, listed = word.prefix, listed_options(usage.options)
     if "#" in listed and NUMBER.fullmatch(text) and word.literal:
         return
     stem, equals, value = text.partition("=")
@@ -169,18 +175,18 @@ def _option(name: str, word: Word, waiting: list[Word], listed: dict[str, str], 
             raise NotProved(f"{name}: an option that is only known when it runs")
         found.options.add(stem)
         if kind in ("data", "read", "write"):
-            _value(name, stem, kind, _next(name, stem, kind, waiting, found), found)
+            _value(name, stem, kind, _next(name, usage, stem, kind, waiting, found), found)
         elif kind == "pair":
             for _ in range(2):
-                _value(name, stem, "data", _next(name, stem, "data", waiting, found), found)
+                _value(name, stem, "data", _next(name, usage, stem, "data", waiting, found), found)
         return
     if text.startswith("--"):
         raise NotProved(f"{name}: option {stem} is not on its list")
-    _cluster(name, word, waiting, listed, found)
+    _cluster(name, usage, word, waiting, found)
 
 
-def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str], found: Arguments) -> None:
-    text = word.prefix
+def _cluster(name: str, usage: Synopsis, word: Word, waiting: list[Word], found: Arguments) -> None:
+    text, listed = word.prefix, listed_options(usage.options)
     for at, sign in enumerate(text[1:], start=1):
         option = f"-{sign}"
         kind = listed.get(option)
@@ -192,6 +198,10 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
         if kind == "flag":
             continue
         touching = Word((text[at + 1 :], *word.parts[1:]) if text[at + 1 :] else word.parts[1:])
+        if usage.clusters == "first" and at > 1:
+            raise NotProved(f"{name}: {option} behind another option in one word")
+        if usage.clusters == "next" and touching.parts and not (touching.literal or "").isdecimal():
+            raise NotProved(f"{name}: {option} and what touches it")
         if kind == "optional":
             if touching.parts:
                 _value(name, option, "data", touching, found)
@@ -200,7 +210,7 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
             name,
             option,
             kind,
-            touching if touching.parts else _next(name, option, kind, waiting, found),
+            touching if touching.parts else _next(name, usage, option, kind, waiting, found),
             found,
         )
         return
@@ -208,12 +218,14 @@ def _cluster(name: str, word: Word, waiting: list[Word], listed: dict[str, str],
         raise NotProved(f"{name}: an option that is only known when it runs")
 
 
-def _next(name: str, option: str, kind: str, waiting: list[Word], found: Arguments) -> Word:
+def _next(name: str, usage: Synopsis, option: str, kind: str, waiting: list[Word], found: Arguments) -> Word:
     if not waiting:
         raise NotProved(f"{name}: {option} needs a value")
     word = waiting.pop(0)
     if word.is_glob:
         raise NotProved(f"{name}: a pattern as the value of {option} (it may become several words)")
+    if OPTION.match(word.prefix) and option not in usage.instead.split():
+        raise NotProved(f"{name}: a value of {option} that looks like an option (let it touch {option})")
     if kind == "data":
         found.apart.append(word)
     return word

@@ -94,7 +94,7 @@ _V = """accessdb addpart addr2line ag apropos ar arp awk batcat blkdiscard blkid
     dc dcb debugfs delpart depmod devlink dmesg dnsdomainname domainname dos2unix dot dumpe2fs dwp e2fsck
     e2mmpstatus egrep envsubst eu-addr2line eu-ar eu-elfclassify eu-elfcmp eu-elfcompress eu-elflint eu-findtextrel
     eu-nm eu-objdump eu-ranlib eu-size eu-stack eu-strings eu-strip eu-unstrip fallocate fdfind fgrep filefrag
-    fincore findfs findmnt flock free fsck fsck.cramfs fsck.ext2 fsck.ext3 fsck.ext4 fsck.minix fsfreeze fstrim
+    fincore findfs findmnt flock free fsck.cramfs fsck.ext2 fsck.ext3 fsck.ext4 fsck.minix fsfreeze fstrim
     fuser gawk gcc-ar gcc-nm gcc-ranlib genl getent getopt gettext gold
     grep gunzip gzip hardlink hd hexdump hexyl hostname htop hwclock hyperfine i386 iconv iconvconfig ifconfig
     in2csv infocmp infotocap insmod ionice ip ipcmk ipcrm ipcs ipmaddr iptunnel ischroot isosize jq json_pp killall

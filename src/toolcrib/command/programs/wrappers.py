@@ -15,7 +15,8 @@ from toolcrib.dataclass import dataclass
 class Wrapper:
     """What may stand before the command that a program runs.
 
-    `flags` and `valued` are regular expressions of options without and with a value; `operands` are words of its own.
+    `flags` and `valued` are regular expressions of options without and with a value; `operands` are words of its own,
+    which must look like `operand`: another one is the command for some versions.
     `harmless`: it changes nothing about the command but its time, its priority or its buffers. `adds_words`: the
     command gets further arguments from its input.
     """
@@ -23,12 +24,13 @@ class Wrapper:
     flags: str = r"(?!)"
     valued: str = r"(?!)"
     operands: int = 0
+    operand: str = r".*"
     harmless: bool = False
     adds_words: bool = False
 
 
 WRAPPERS: dict[str, Wrapper] = {
-    "timeout": Wrapper(r"-v|--verbose|--foreground|--preserve-status|--(?:signal|kill-after)=\w+|-[ks]\w+", r"-s|-k|--signal|--kill-after", 1, harmless=True),
+    "timeout": Wrapper(r"-v|--verbose|--foreground|--preserve-status|--(?:signal|kill-after)=\w+|-[ks]\w+", r"-s|-k|--signal|--kill-after", 1, r"[\d.]+[smhd]?|inf(?:inity)?", harmless=True),
     "nice": Wrapper(r"-n-?\d+|-\d+|--adjustment=-?\d+", r"-n|--adjustment", harmless=True),
     "ionice": Wrapper(r"-c\d|-n\d|-t|--(?:class|classdata)=\w+|--ignore", r"-c|-n|--class|--classdata", harmless=True),
     "stdbuf": Wrapper(r"-[ioe][L0-9]\w*|--(?:input|output|error)=\w+", r"-i|-o|-e|--input|--output|--error", harmless=True),
@@ -48,7 +50,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "watch": Wrapper(r"-[dtgbcexp]+|--(?:differences|no-title|chgexit|color|errexit|exec|precise|beep|no-wrap)|-n[\d.]+|--interval=[\d.]+",
                      r"-n|--interval", harmless=True),
     "unbuffer": Wrapper(r"-p"),
-    "setarch": Wrapper(r"-[RvFXBILSTZ]|--addr-no-randomize|--verbose", operands=1, harmless=True),
+    "setarch": Wrapper(r"-[RvFXBILSTZ]|--addr-no-randomize|--verbose", operands=1, operand=r"linux(?:32|64)|i[3-6]86|x86_64|uname26"
+                       r"|aarch64|arm\w*|ppc\w*|s390x?|riscv\w*|mips\w*", harmless=True),
     "prlimit": Wrapper(r"-[cdefilmnqrstuvxy][\d:]+|--(?:core|data|nice|fsize|memlock|rss|nofile|nproc|stack|cpu|as)=[\d:]+", harmless=True),
     "fakeroot": Wrapper(),
     "proot": Wrapper(),
@@ -76,6 +79,8 @@ def inner_at(argv: Sequence[str]) -> int | None:
             at += 1
             break
         if re.fullmatch(wrapper.valued, argv[at]):
+            if re.match(r"--?[A-Za-z]", argv[at + 1] if at + 1 < len(argv) else ""):
+                return None  # an option, where that one takes no value
             at += 2
         elif re.fullmatch(wrapper.flags, argv[at]):
             at += 1
@@ -84,5 +89,7 @@ def inner_at(argv: Sequence[str]) -> int | None:
     if name in ("env", "sudo"):
         while at < len(argv) and ASSIGNMENT.fullmatch(argv[at]):
             at += 1
+    if not all(re.fullmatch(wrapper.operand, word) for word in argv[at : at + wrapper.operands]):
+        return None
     at += wrapper.operands
     return at if at < len(argv) else None

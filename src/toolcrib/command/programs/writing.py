@@ -34,6 +34,8 @@ SYNOPSES: dict[str, Synopsis] = {
     "wget": Synopsis("-q -c -S --quiet --spider -T= --timeout= -O=> --output-document=>", "data*", "network"),
     **dict.fromkeys(("ping", "dig", "nslookup", "host", "traceroute"), Synopsis("-c= -W= -4 -6", "data*", "network")),
     **dict.fromkeys(("ssh", "scp", "sftp", "nc", "ncat", "telnet", "ftp"), Synopsis("", "data*", "network")),
-    "kill": Synopsis("-# -9 -s=", "data*", "exec", reading=Synopsis("-lL --list? --table", "data", needs="-l -L --list --table")),
+    # To the kill of BSD every long option ends the options, so that a process would follow.
+    "kill": Synopsis("-# -9 -s=", "data*", "exec", reading=Synopsis("-lL", "data", needs="-l -L", reading=Synopsis(
+        "-lL --list? --table", "", needs="--list --table"))),
     **dict.fromkeys(("pkill", "killall"), Synopsis("-9 -f -u= -x", "data*", "exec")),
 }  # fmt: skip

@@ -89,9 +89,7 @@ SYNOPSES: dict[str, Synopsis] = {
         "-Z --context --real --zero "
         "-agGnruz --user --group --groups --name", "data"),
     "groups": Synopsis("", "data*"),
-    "hostname": Synopsis(
-        "-a --alias --all-ip-addresses --short --yp --nis --domain --fqdn --long --ip-address --all-fqdns "
-        "-sfidAIy", ""),
+    "hostname": Synopsis("-sI --short --all-ip-addresses", ""),  # for all else it may ask a name server
     "uptime": Synopsis(
         "-r --raw --container "
         "-ps --pretty --since", ""),

@@ -106,10 +106,11 @@ SYNOPSES: dict[str, Synopsis] = {
     "lsusb": Synopsis("-vt -s= -d= --verbose --tree", ""),
     "lsmod": Synopsis("", ""),
     "modinfo": Synopsis("-0adlpn -F= -k= --author --description --license --parameters --filename --field= --null"),
-    **dict.fromkeys(("domainname", "dnsdomainname", "nisdomainname", "ypdomainname"), Synopsis("", "")),
+    **dict.fromkeys(("domainname", "nisdomainname", "ypdomainname"), Synopsis("", "")),
     "chage": Synopsis("-li --list --iso8601", "data", needs="-l --list"),
     "hwclock": Synopsis("-rluvD --show --get --utc --localtime --verbose", ""),
-    "pinky": Synopsis("-sfwiq", "data*"),  # -l shows what stands in people's homes
+    # -l shows what stands in people's homes; where people log in from is looked up.
+    "pinky": Synopsis("-sfwiq", "data*", needs="-i -q"),
     "validlocale": Synopsis("", "data*"),
     "zramctl": Synopsis("-bn -o= --bytes --noheadings --output= --output-all --raw", ""),
     "skill": Synopsis("-lL --list --table", "", needs="-l -L --list --table"),
@@ -124,7 +125,6 @@ SYNOPSES: dict[str, Synopsis] = {
     "systemd-cgls": Synopsis("-alkcx -u? --all --full --unit? --user-unit? --xattr? --cgroup-id? --no-pager", "data*"),
     "systemd-cgtop": Synopsis("-bpctmi1kPr -n= -d= --batch --iterations= --delay= --depth= --order= --cpu? --raw --recursive=", "data",
                           needs="-n --iterations -1"),
-    "hostid": Synopsis("", ""),
     "logname": Synopsis("", ""),
     "errno": Synopsis("-lsS --list --search --search-all-locales", "data*"),
     "getconf": Synopsis("-av -v=", "data data", contents=False),

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toolcrib
-import toolcrib.command.sandbox
+from tests.sandbox_copy import copy_sandbox
 from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
@@ -464,21 +463,11 @@ def test_a_folder_that_a_command_shut_is_looked_into() -> None:
         folder = Path(place, "ws")
         folder.mkdir()
         os.chown(folder, 54_322, 54_322)
-        lib = Path(place, "lib/toolcrib")
-        (lib / "command").mkdir(parents=True)
-        (lib / "__init__.py").touch()
-        (lib / "command/__init__.py").touch()
-        for module in (
-            "dataclass.py",
-            "errors.py",
-            "folder_handles.py",
-            "lazy_names.py",
-        ):  # all that the sandbox imports from elsewhere
-            shutil.copy(Path(toolcrib.__file__).with_name(module), lib)
-        shutil.copytree(Path(toolcrib.command.sandbox.__file__).parent, lib / "command/sandbox")
+        lib = Path(place, "lib")
+        copy_sandbox(lib)
         done = subprocess.run(
             ["/usr/bin/python3", "-B", "-c", SHUT, str(folder)],
-            env={"PYTHONPATH": str(lib.parent)}, capture_output=True, text=True, cwd="/", check=False,
+            env={"PYTHONPATH": str(lib)}, capture_output=True, text=True, cwd="/", check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
 

@@ -19,8 +19,7 @@ from typing import Any
 
 import pytest
 
-import toolcrib.command.sandbox
-import toolcrib.errors
+from tests.sandbox_copy import copy_sandbox
 from toolcrib.command.sandbox.choose import ORDER, why_not_working
 
 pytestmark = [
@@ -92,16 +91,7 @@ def results(backend: str, who: str, start: str) -> dict[str, Any]:
     place = Path(tempfile.mkdtemp(prefix="toolcrib-escape-", dir="/var/lib" if os.geteuid() == 0 else None))
     try:
         lib = place / "lib"
-        (lib / "toolcrib" / "command").mkdir(parents=True)
-        (lib / "toolcrib" / "__init__.py").touch()
-        (lib / "toolcrib" / "command" / "__init__.py").touch()
-        for module in ("credentials.py", "errors.py", "folder_handles.py", "lazy_names.py", "visible.py"):
-            shutil.copy(Path(toolcrib.errors.__file__).with_name(module), lib / "toolcrib")
-        shutil.copytree(
-            Path(toolcrib.command.sandbox.__file__).parent,
-            lib / "toolcrib" / "command" / "sandbox",
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
+        copy_sandbox(lib)
         shutil.copytree(HERE, lib / "escape", ignore=shutil.ignore_patterns("__pycache__"))
         place.chmod(0o755)
         other = (

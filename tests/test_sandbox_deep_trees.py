@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,3 +116,51 @@ def test_a_walk_ends_where_the_paths_get_too_long(tmp_path: Path, monkeypatch: p
         and [path for path, _ in walk.walk([large], set(), opening=False)].index(large) == 0
     )
     assert not walk.whole
+
+
+def test_a_later_launch_lists_no_folder_anew_in_which_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what it looks through for repositories nor protected folders; but it sees what came since."""
+    workspace = tmp_path / "ws"
+    for folder in ("src/inner", ".vscode/inner", ".git/hooks", "lib/own/.git/hooks"):
+        (workspace / folder).mkdir(parents=True)
+    before = time.time_ns() - 10**10
+    monkeypatch.setattr(
+        folder_walk, "RECENT", before - time.time_ns()
+    )  # as if nothing had changed for a while
+    sandbox = backend("bubblewrap")(workspace)
+    sandbox.view()
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def noted(path: str) -> Iterator[os.DirEntry[str]]:
+        listed.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(folder_walk.os, "scandir", noted)
+    view = sandbox.view()
+    assert [path for path in listed if path.startswith(str(workspace))] == []
+    (workspace / "notes.sh").touch()
+    (workspace / ".vscode/inner/tasks.json").symlink_to("../../notes.sh")
+    (workspace / "src/inner/.git/hooks").mkdir(parents=True)
+    later = sandbox.view()
+    assert {*later.protected} - {*view.protected} >= {
+        f"{workspace}/notes.sh",
+        f"{workspace}/src/inner/.git/hooks",
+    }
+
+
+def test_a_program_folder_in_the_workspace_is_not_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command can change anything in the environment of this Python, which may hold thousands of folders."""
+    (tmp_path / "env/lib/deep").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    sandbox = backend("bubblewrap")(tmp_path)
+    with sandbox.launch(["true"], cwd=str(tmp_path), env={}):
+        walked = {os.path.relpath(path, tmp_path) for path in sandbox.repositories._folders.folders}
+    assert "src" in walked and "env/lib" not in walked
+    done = run(sandbox, "touch env/lib/deep/x env/x; mv env other; ln env/y src/y; ls env/lib", tmp_path)
+    assert "deep" in done.said and not any((tmp_path / "env/lib/deep").iterdir())

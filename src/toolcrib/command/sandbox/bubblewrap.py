@@ -10,7 +10,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -201,11 +200,20 @@ def _landlock_inside(view: FileView, level: Level) -> LandlockRules:
 
 def _with_another_name(path: str) -> Iterator[str]:
     """The files of a protected path that can be changed by another name (a hard link), which no mount covers."""
-    for file in (path, *(entry.path for entry in entries_inside(path))):
-        with suppress(OSError):
-            status = os.lstat(file)
-            if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-                yield file
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        if status.st_nlink > 1:
+            yield path
+        return
+    for entry in entries_inside(path):
+        try:
+            if not entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink > 1:
+                yield entry.path
+        except OSError:  # it is gone
+            continue
 
 
 def _counted_by_kernel(processes: int) -> list[str]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, TypedDict
 from toolcrib.command.sandbox.files.changed_executed_files import watch_executed_files
 from toolcrib.command.sandbox.files.executed_files import PROTECTED
 from toolcrib.command.sandbox.files.file_view import FileView, file_view_of
+from toolcrib.command.sandbox.files.folder_walk import FolderListings
 from toolcrib.command.sandbox.files.git_repositories import GitRepositories
+from toolcrib.command.sandbox.files.own_files import own_program_in
 from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
@@ -72,7 +74,8 @@ class ConfiningSandbox:
         self.home = options.get("home")
         self.why_not_better = tuple(options.get("why_not_better", ()))
         self.scratch, self.caches = ScratchFolder(), ScratchFolder()
-        self.repositories = GitRepositories()
+        self.listings = FolderListings()
+        self.repositories = GitRepositories(self.listings)
 
     def check_level(self, level: Level) -> None:
         """Raises SandboxError if this back end cannot keep to a level."""
@@ -103,7 +106,13 @@ class ConfiningSandbox:
 
     def view(self, level: Level | None = None) -> FileView:
         """The files that a command sees at a level, now."""
-        view = file_view_of(self.workspace, home=self.home, readable=self.readable, protected=self.protected)
+        view = file_view_of(
+            self.workspace,
+            home=self.home,
+            readable=self.readable,
+            protected=self.protected,
+            listings=self.listings,
+        )
         return view.at(level or self.level)
 
     def launch(
@@ -120,7 +129,9 @@ class ConfiningSandbox:
         launch.on_close += [self.scratch.keep_alive, self.caches.keep_alive]
         try:
             roots = view.writable(level)
-            launch.on_close += self.repositories.watch(roots, self.workspace)
+            # Large folders in which no command can change anything: Landlock, which cannot keep them, is not used then.
+            fixed = {path for path in own_program_in(self.workspace) if path in view.protected}
+            launch.on_close += self.repositories.watch(roots, self.workspace, fixed)
             launch.on_close += watch_executed_files(roots, self.workspace)
             launch.env |= variables(view, level, launch.env)
             self.confine(launch, view, level)

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PROTECTED_IF_PRESENT, PUT_BACK
+from toolcrib.command.sandbox.files.folder_walk import FolderListings
 from toolcrib.command.sandbox.files.git_named_files import named_by_git
 from toolcrib.command.sandbox.files.git_worktree import repository_of_worktree
 from toolcrib.command.sandbox.files.known_paths import (
@@ -143,8 +144,12 @@ def file_view_of(
     home: str | None = None,
     readable: Iterable[str] = (),
     protected: Iterable[str] = PROTECTED,
+    listings: FolderListings | None = None,
 ) -> FileView:
-    """The view from a workspace. `readable` are further folders to show; `protected` is relative to the workspace."""
+    """The view from a workspace. `readable` are further folders to show; `protected` is relative to the workspace.
+    `listings` are those of earlier views.
+    """
+    listings = listings or FolderListings()
     root = os.path.realpath(workspace)
     own_home = os.path.realpath(home or os.path.expanduser("~"))
     homes = [own_home, *_home_of_the_account()]
@@ -163,11 +168,11 @@ def file_view_of(
     # Own files that do not exist yet could be created by a command, and the next run would obey them.
     created_later = [path for path in ours if path not in hidden and within(path, root) and path != root]
     links: dict[str, None] = {}
-    repositories = list(islice(_nested_repositories(root), MAX_REPOSITORIES))
+    repositories = list(islice(_nested_repositories(root, listings), MAX_REPOSITORIES))
     protecting = (*_protected(root, names, repositories), *created_later, *own_program_in(root))
     named = named_by_git(root, repositories, home=own_home)
-    fixed = without_links(root, protecting, links)
-    watched = without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *named), links)
+    fixed = without_links(root, protecting, links, listings)
+    watched = without_links(root, (*(f"{root}/{name}" for name in PUT_BACK), *named), links, listings)
     return FileView(
         root,
         own_home,
@@ -258,7 +263,7 @@ def _protected(root: str, names: tuple[str, ...], repositories: Iterable[str]) -
     return found
 
 
-def _nested_repositories(root: str) -> Iterator[str]:
+def _nested_repositories(root: str, listings: FolderListings) -> Iterator[str]:
     """Folders below the workspace that hold a `.git`, up to a depth and a number of folders."""
     todo = [(root, 0)]
     looked = 0
@@ -266,15 +271,15 @@ def _nested_repositories(root: str) -> Iterator[str]:
         folder, depth = todo.pop()
         looked += 1
         try:
-            with os.scandir(folder) as entries:
-                found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            found = listings.of(folder)
         except OSError:
             continue
-        if folder != root and ".git" in found:
+        if folder != root and found.dot_git:
             yield folder
         if depth < MAX_DEPTH:
-            inner = (name for name, is_folder in found.items() if is_folder and name not in NOT_ENTERED)
-            todo += [(f"{folder}/{name}", depth + 1) for name in inner]
+            todo += [
+                (path, depth + 1) for path in found.folders if path.rpartition("/")[2] not in NOT_ENTERED
+            ]
 
 
 def never_offered(path: str, view: FileView, *, writing: bool) -> bool:

@@ -1,6 +1,8 @@
 """Walks the folders of a workspace again and again, and lists only those anew in which something was added or removed.
 
-Those are known by their ctime, which no program can set.
+Those are known by their ctime, which no program can set. Of files nothing is remembered: a program that mapped a file
+into its memory may change its content without changing its ctime (in memory file systems, and until the first change
+is written to the disk).
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ IGNORES_CASE = sys.platform == "darwin"
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """A folder's inner folders, whether it has a `.git`, and whether git takes the folder itself for a repository."""
+    """A folder's inner folders and links, the number of names in it, whether it has a `.git`, and whether git takes the
+    folder itself for a repository.
+    """
 
     stamp: tuple[int, int, int]
     folders: tuple[str, ...]
@@ -41,24 +45,49 @@ class FolderListing:
     obeyed: tuple[str, ...] = ()  # paths in it of what other programs execute or obey
     of_git: tuple[str, ...] = ()  # its inner folders in which git stores its data
     leads_into_git: bool = False  # whether a link in it names a `.git`
+    links: tuple[str, ...] = ()
+    count: int = 0
 
 
-class FolderWalk:
-    """Remembers the listings of the last walk."""
+class FolderListings:
+    """The listings of folders, each remembered for as long as nothing is added to its folder or removed from it."""
 
     def __init__(self) -> None:
         self._known: dict[str, FolderListing] = {}
+
+    def of(self, path: str) -> FolderListing:
+        """The listing of a folder. Raises OSError where there is no folder, or where it cannot be listed."""
+        known = self._known.get(path)
+        status = os.lstat(path)
+        stamp = (status.st_dev, status.st_ino, status.st_ctime_ns)
+        if known is not None and known.stamp == stamp:
+            return known
+        listing = _listing(path, status)
+        if len(self._known) >= 2 * MAX_FOLDERS:
+            self._known.clear()
+        self._known[path] = listing
+        return listing
+
+
+class FolderWalk:
+    """Walks folders, and knows which ones the last walk found. `listings` are remembered from walk to walk."""
+
+    def __init__(self, listings: FolderListings | None = None) -> None:
+        self.listings = listings or FolderListings()
+        self._seen: dict[str, FolderListing] = {}
         self.whole = True  # whether the last walk came to its end within the limits
 
     @property
     def folders(self) -> Collection[str]:
         """The folders of the last walk, which a later walk leaves as they are."""
-        return self._known.keys()
+        return self._seen.keys()
 
     def walk(
-        self, roots: Sequence[str], shut: set[str], *, opening: bool
+        self, roots: Sequence[str], shut: set[str], *, opening: bool, fixed: Collection[str] = ()
     ) -> Iterator[tuple[str, FolderListing]]:
         """Yields every folder below the roots, outer ones first, within the limits above; follows no link.
+
+        Folders in `fixed`, in which nothing can change, are not entered.
 
         The folders in which git stores its data come only where a link leads into a `.git`, and so maybe to a
         repository among them.
@@ -66,7 +95,7 @@ class FolderWalk:
         Folders that cannot be listed are added to `shut`. With `opening`, a folder that is not in `shut` yet (a command
         took the rights away) is given back the right to be listed.
         """
-        known, seen = self._known, dict[str, FolderListing]()
+        listing_of, seen = self.listings.of, dict[str, FolderListing]()
         todo = deque(roots)
         of_git: list[str] = []
         leads_into_git = False
@@ -81,11 +110,11 @@ class FolderWalk:
                 break
             path = todo.popleft()
             characters += len(path)
-            if path in seen:
+            if path in seen or path in fixed:
                 continue
             listing: FolderListing | None = None
             try:
-                listing = _listing(path, known.get(path))
+                listing = listing_of(path)
             except PermissionError:
                 listing = _opened(path) if opening and path not in shut else None
                 if listing is None:
@@ -99,7 +128,7 @@ class FolderWalk:
             todo += listing.folders
             of_git += listing.of_git
             leads_into_git = leads_into_git or listing.leads_into_git
-        self._known = seen
+        self._seen = seen
 
 
 def _opened(path: str) -> FolderListing | None:
@@ -112,23 +141,23 @@ def _opened(path: str) -> FolderListing | None:
             os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | 0o500)
         finally:
             os.close(fd)
-        return _listing(path, None)
+        return _listing(path, os.lstat(path))
     except OSError:
         return None
 
 
-def _listing(path: str, known: FolderListing | None) -> FolderListing:
-    status = os.lstat(path)
+def _listing(path: str, status: os.stat_result) -> FolderListing:
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(path)
     stamp = (status.st_dev, status.st_ino, status.st_ctime_ns)
-    if known is not None and known.stamp == stamp:
-        return known
     settled = time.time_ns() - status.st_ctime_ns > RECENT
     folders: dict[str, bool] = {}
-    leads_into_git = False
+    links: list[str] = []
     with os.scandir(path) as entries:
         for entry in entries:
             folders[entry.name] = entry.is_dir(follow_symlinks=False)
-            leads_into_git = leads_into_git or (entry.is_symlink() and _names_a_git(entry.path))
+            if entry.is_symlink():
+                links.append(entry.path)
     found = {name.casefold(): is_folder for name, is_folder in folders.items()} if IGNORES_CASE else folders
     dot_git = ("folder" if found[".git"] else "other") if ".git" in found else ""
     head = "head" if IGNORES_CASE else "HEAD"
@@ -138,7 +167,15 @@ def _listing(path: str, known: FolderListing | None) -> FolderListing:
     of_git = tuple(f"{path}/{name}" for name in own if folders.get(name))
     obeyed = tuple(f"{path}/{name}" for name in sorted(OBEYED & folders.keys()))
     return FolderListing(
-        stamp if settled else (0, 0, 0), inner, dot_git, is_git, obeyed, of_git, leads_into_git
+        stamp if settled else (0, 0, 0),
+        inner,
+        dot_git,
+        is_git,
+        obeyed,
+        of_git,
+        any(map(_names_a_git, links)),
+        tuple(links),
+        len(folders),
     )
 
 

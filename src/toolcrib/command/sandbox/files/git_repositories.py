@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from toolcrib.command.sandbox.files.folder_walk import FolderWalk
+from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
 from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
@@ -74,22 +74,25 @@ class RepositoryScan:
 class GitRepositories:
     """The repositories in the folders that commands of one sandbox may write to."""
 
-    def __init__(self) -> None:
-        self._folders = FolderWalk()
+    def __init__(self, listings: FolderListings | None = None) -> None:
+        self._folders = FolderWalk(listings)
 
-    def watch(self, roots: Sequence[str], workspace: str = "") -> list[Callable[[Launch], None]]:
+    def watch(
+        self, roots: Sequence[str], workspace: str = "", fixed: Collection[str] = ()
+    ) -> list[Callable[[Launch], None]]:
         """Scans now; returns the steps that scan again after the command and remove what it added.
 
-        What other programs execute is put back below the top of the workspace, if one is named.
+        What other programs execute is put back below the top of the workspace, if one is named. `fixed` are folders
+        that the command cannot change, so they are not scanned.
         """
         if not roots:
             return []
-        before = self._scan(roots)
+        before = self._scan(roots, fixed=fixed)
         nested = None
         if workspace in roots:
             given = [root for root in roots if root != workspace and within(root, workspace)]
             nested = NestedFiles(workspace, before.obeyed, self._folders.folders, given)
-        return [partial(self._clean_up, roots, before, nested)]
+        return [partial(self._clean_up, roots, before, nested, fixed)]
 
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
         """The folders below a root with one of the names, and every `.git` that is no folder; whether it saw all."""
@@ -101,9 +104,11 @@ class GitRepositories:
                 found.append(f"{path}/.git")
         return found, self._folders.whole
 
-    def _scan(self, roots: Sequence[str], before: RepositoryScan | None = None) -> RepositoryScan:
+    def _scan(
+        self, roots: Sequence[str], before: RepositoryScan | None = None, fixed: Collection[str] = ()
+    ) -> RepositoryScan:
         seen = RepositoryScan(shut=before.shut if before else set())
-        for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None):
+        for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None, fixed=fixed):
             seen.obeyed += listing.obeyed
             if listing.is_git:
                 seen.found[path] = _repository(path)
@@ -116,9 +121,14 @@ class GitRepositories:
         return seen
 
     def _clean_up(
-        self, roots: Sequence[str], before: RepositoryScan, nested: NestedFiles | None, launch: Launch
+        self,
+        roots: Sequence[str],
+        before: RepositoryScan,
+        nested: NestedFiles | None,
+        fixed: Collection[str],
+        launch: Launch,
     ) -> None:
-        after = self._scan(roots, before)
+        after = self._scan(roots, before, fixed)
         if nested is not None:
             nested.restore(after.obeyed, launch)
         said = [

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
+from toolcrib.command.sandbox.files.folder_walk import FolderListings
 from toolcrib.command.sandbox.files.paths import between, names_in, within
 
 MAX_STEPS = 400  # from name to name and from link to link
@@ -29,15 +30,18 @@ def led_to_by_links(root: str) -> list[str]:
     return [*links, *(path for path in found if path not in named)] if links else []
 
 
-def without_links(root: str, paths: Iterable[str], links: dict[str, None]) -> dict[str, None]:
+def without_links(
+    root: str, paths: Iterable[str], links: dict[str, None], listings: FolderListings | None = None
+) -> dict[str, None]:
     """Where paths of the workspace lead, as paths without links; adds the links on the way to `links`."""
+    listings = listings or FolderListings()
     at_the_top = names_in(root)
     found: dict[str, None] = {}
     for path in paths:
         there = path[len(root) + 1 :].partition("/")[0] in at_the_top
         for place in _behind_links(root, path, links) if there else (path,):
             found[place] = None
-            found |= dict.fromkeys(_files_led_to_from(root, place, links) if there else ())
+            found |= dict.fromkeys(_files_led_to_from(root, place, links, listings) if there else ())
     return found
 
 
@@ -59,14 +63,30 @@ def entries_inside(folder: str) -> Iterator[os.DirEntry[str]]:
             continue
 
 
-def _files_led_to_from(root: str, folder: str, links: dict[str, None]) -> Iterator[str]:
+def _links_inside(folder: str, listings: FolderListings) -> Iterator[str]:
+    """The links in a protected folder, as `entries_inside` finds them."""
+    todo = deque([folder])
+    count = 0
+    while todo and count <= MAX_INSIDE:
+        try:
+            listing = listings.of(todo.popleft())
+        except OSError:
+            continue
+        count += listing.count
+        yield from listing.links
+        todo += (path for path in listing.folders if not path.endswith("/objects"))
+
+
+def _files_led_to_from(
+    root: str, folder: str, links: dict[str, None], listings: FolderListings
+) -> Iterator[str]:
     """The files of the workspace that links in a protected folder lead to, or may lead to once they exist.
 
     A folder that such a link leads to is left as it is: it may be any part of the project.
     """
-    for entry in entries_inside(folder):
-        if entry.is_symlink() and not entry.is_dir():
-            yield from _behind_links(root, entry.path, links)
+    for link in _links_inside(folder, listings):
+        if not os.path.isdir(link):
+            yield from _behind_links(root, link, links)
 
 
 def _behind_links(root: str, path: str, links: dict[str, None]) -> list[str]:

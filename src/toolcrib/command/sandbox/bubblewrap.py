@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
-from toolcrib.command.sandbox.files.paths import within_any
+from toolcrib.command.sandbox.files.paths import innermost_around, within, within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.files.protected_links import entries_inside
@@ -24,11 +24,19 @@ from toolcrib.command.sandbox.files.secret_files import SEARCHED
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
-from toolcrib.command.sandbox.mounts import bwrap, mount_arguments, mount_points_in
+from toolcrib.command.sandbox.mounts import (
+    Mounts,
+    bwrap,
+    mount_arguments,
+    mount_points_in,
+    mounts_of,
+    sources_of,
+)
 from toolcrib.command.sandbox.packages import cache_mounts
 from toolcrib.command.sandbox.process import kernel, seccomp
 from toolcrib.command.sandbox.process.control_groups import limit_gaps, new_control_group
 from toolcrib.command.sandbox.process.instructions import Instructions, LandlockRules, inherited_data
+from toolcrib.command.sandbox.process.mounted import PIPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +54,8 @@ ALWAYS = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
 )  # fmt: skip
+
+WAITS_FOR_A_CHECK = "/dev/.mounted"  # the last file that bwrap makes
 
 SYSTEM_PROGRAMS = ("/usr", "/bin", "/sbin")
 ANY_PROGRAM = (
@@ -110,7 +120,12 @@ class Bubblewrap(ConfiningSandbox):
             if data and path in view.hidden and path not in view.denied
         }
         caches = cache_mounts(view, self.caches.path())
-        words += mount_arguments(view, level, self.limits, scratch, redacted, caches)
+        mounts, after = mounts_of(view, level, self.limits, scratch, redacted, caches)
+        words += mount_arguments(mounts, after)
+        supervisor = Instructions(exec=[], supervised=True)
+        if _to_be_checked(mounts, view.writable(level), self.protected):
+            supervisor.mounts = sources_of(mounts)
+            words += ["--file", PIPE, WAITS_FOR_A_CHECK]
         launch.on_close += create_missing_files(mount_points_in(scratch, level))
         words += ["--chdir", launch.cwd]
         if seccomp.supported():
@@ -120,7 +135,7 @@ class Bubblewrap(ConfiningSandbox):
             self._start_proxy(launch, level, command)
         if self.landlock:
             command.landlock = _landlock_inside(view, level)
-        self._limit(launch, command, [*words, "--"])
+        self._limit(launch, command, supervisor, [*words, "--"])
 
     def _protect(self, launch: Launch, view: FileView) -> None:
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
@@ -143,7 +158,9 @@ class Bubblewrap(ConfiningSandbox):
         launch.inherited.append(command.hand_over)
         launch.env |= variables
 
-    def _limit(self, launch: Launch, command: Instructions, confined: list[str]) -> None:
+    def _limit(
+        self, launch: Launch, command: Instructions, supervisor: Instructions, confined: list[str]
+    ) -> None:
         """Makes the launch one of the command in a control group, with limits, and under a supervisor.
 
         The supervisor enforces the limits that no group does, and ends everything with this process: bwrap cannot do
@@ -155,14 +172,9 @@ class Bubblewrap(ConfiningSandbox):
         if processes is not None and (counter := _counted_by_kernel(processes)):
             command.exec[:0], processes = counter, None
         inner = command.argv(launch) if command.needed else command.exec
-        supervisor = Instructions(
-            [*confined, *inner],
-            supervised=True,
-            limits=self.limits.of_a_process(),
-            together=together,
-            processes=processes,
-            groups=group.files,
-        )
+        supervisor.exec = [*confined, *inner]
+        supervisor.limits = self.limits.of_a_process()
+        supervisor.together, supervisor.processes, supervisor.groups = together, processes, group.files
         launch.argv = supervisor.argv(launch)
 
     def report(self) -> SandboxReport:
@@ -196,6 +208,21 @@ def _landlock_inside(view: FileView, level: Level) -> LandlockRules:
         write.append(view.workspace)
     write += level.writable
     return (files, 0, scopes), [("/", LOOKING), *((path, CHANGING) for path in write)], of_a_file
+
+
+def _to_be_checked(mounts: Mounts, writable: Sequence[str], protected: Sequence[str]) -> bool:
+    """Whether another command may replace one of the mount points, or a folder above one, while bwrap mounts.
+
+    The names that are always protected, and the folders above them, are mount points for every command, so none can
+    rename them.
+    """
+    for path in mounts:
+        around = innermost_around(path, writable)
+        if around:
+            below = path[len(around) + 1 :]
+            if not any(within(name, below) for name in (*protected, ".git")):
+                return True
+    return False
 
 
 def _with_another_name(path: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,8 @@ RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
 EMPTY = str(Path(__file__).parents[2] / "py.typed")
 NOT_INSTALLED = "bwrap is not installed"
 SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
+
+BINDS = ("--bind", "--bind-try", "--ro-bind", "--ro-bind-try")
 
 Mounts = dict[str, list[str]]
 """The arguments for each mount point."""
@@ -44,16 +46,32 @@ def _help_of_bwrap() -> str:
     return done.stdout + done.stderr
 
 
-def mount_arguments(
-    view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int], caches: Mounts
-) -> list[str]:
-    """The arguments for the whole file system: what is read-only, hidden, shown again, writable and protected.
-
-    `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches.
-    """
+def mount_arguments(mounts: Mounts, read_only: Sequence[str]) -> list[str]:
+    """The arguments for the whole file system. `read_only` are mount points that are made read-only in the end."""
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if os.geteuid() == 0:  # a new /proc belongs to root inside too, who could write the kernel's settings
         words += ["--remount-ro", "/proc"]
+    outer_first = sorted(mounts, key=lambda path: path.split("/"))
+    words += [word for path in outer_first for word in mounts[path]]
+    return words + [word for path in read_only for word in ("--remount-ro", path)]
+
+
+def sources_of(mounts: Mounts) -> dict[str, str]:
+    """{mount point: the path that is mounted there, or "" for what is made for it}."""
+    found: dict[str, str] = {}
+    for path, words in mounts.items():
+        binds = [number for number, word in enumerate(words) if word in BINDS]
+        found[path] = words[binds[0] + 1] if binds else ""
+    return found
+
+
+def mounts_of(
+    view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int], caches: Mounts
+) -> tuple[Mounts, list[str]]:
+    """What is hidden, shown again, writable and protected, and the mount points that are read-only in the end.
+
+    `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches.
+    """
     mounts = caches | _hidden_and_shown(view, limits)
     mounts |= {path: ["--ro-bind-data", str(fd), path] for path, fd in redacted.items()}
     if level.network is Network.ON and os.path.isdir(RESOLVED):
@@ -62,11 +80,9 @@ def mount_arguments(
     mounts |= _writable(view, level)
     _fix(mounts, view, level)
     _clear_mount_points(mounts)
-    outer_first = sorted(mounts, key=lambda path: path.split("/"))
-    words += [word for path in outer_first for word in mounts[path]]
     # Made read-only when everything is mounted in it: files beside the workspace must not seem to be written.
     around = [path for place in TEMPORARY for path in _around_workspace(os.path.realpath(place), view, level)]
-    return words + [word for path in around for word in ("--remount-ro", path)]
+    return mounts, around
 
 
 def _hidden_and_shown(view: FileView, limits: Limits) -> Mounts:

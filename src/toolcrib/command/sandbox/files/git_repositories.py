@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import stat
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -360,14 +361,14 @@ def _disable(folder: str, name: str, roots: Sequence[str], why: str, old: bytes 
 
 
 def _write(folder: str, name: str, data: bytes, roots: Sequence[str]) -> bool:
-    beside = f"{name}.toolcrib-{os.getpid()}"
+    beside = f"{name}.toolcrib-{secrets.token_hex(8)}"
     try:
         with _open_folder(folder, roots) as fd:
             mode = 0o644
             if _exists(name, fd):
                 mode = stat.S_IMODE(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode) & 0o777
             new = os.open(
-                beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=fd
+                beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=fd
             )
             with open(new, "wb") as file:
                 file.write(data)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
+
+from toolcrib.folder_handles import CLOEXEC, NOFOLLOW, NONBLOCK
 
 MAX_BYTES = 8_192
 
@@ -28,10 +31,9 @@ def repository_of_worktree(root: str) -> str:
 def _line(path: str) -> str:
     """The only line of a small file; "" if it is none."""
     try:
-        if not os.path.isfile(path) or os.path.islink(path):
-            return ""
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read(MAX_BYTES).rstrip("\n")
+        fd = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
+        with open(fd, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(MAX_BYTES).rstrip("\n") if stat.S_ISREG(os.fstat(fd).st_mode) else ""
     except OSError:
         return ""
     return "" if "\n" in text else text

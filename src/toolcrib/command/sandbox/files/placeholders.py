@@ -13,11 +13,13 @@ can name it, and to open its folder instead would open far more.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from toolcrib.command.sandbox.interface import Launch
@@ -25,7 +27,9 @@ from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 TIME_OF_A_PLACEHOLDER = 1_000_000_007  # seconds
 TRIES = 8
+HAS_FD_PATHS = os.path.isdir("/proc/self/fd")
 OPEN = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
+PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 def is_placeholder(path: str) -> bool:
@@ -102,7 +106,8 @@ class Placeholders:
         fd = self._descriptors.pop(folder)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.rmdir(folder)  # succeeds only if it is still empty
+            with _folder_of(folder) as (parent, name):
+                os.rmdir(name, dir_fd=parent)  # succeeds only if it is still empty
             _set_time([os.path.dirname(folder)], self._descriptors)
         except OSError:
             pass
@@ -117,19 +122,29 @@ def _is_still(fd: int, folder: str) -> bool:
         return False
 
 
+@contextmanager
+def _folder_of(path: str) -> Generator[tuple[int, str]]:
+    """The open folder of a path without links, and the name in it. Raises OSError if a link leads there by now."""
+    folder, _, name = path.rpartition("/")
+    fd = os.open(folder or "/", PASSED)
+    try:
+        if HAS_FD_PATHS and os.readlink(f"/proc/self/fd/{fd}") != (folder or "/"):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
 def _create_and_lock(folder: str) -> int | None:
     """The descriptor that holds the lock of a placeholder, which is created if it does not exist."""
     import fcntl
 
     for _ in range(TRIES):
         try:
-            os.mkdir(folder)
-        except FileExistsError:
-            pass
-        except OSError:
-            return None
-        try:
-            fd = os.open(folder, OPEN)
+            with _folder_of(folder) as (parent, name):
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=parent)
+                fd = os.open(name, OPEN, dir_fd=parent)
         except OSError:
             return None
         try:

@@ -1,7 +1,8 @@
 """Puts back files of a workspace that a command must not change, where the sandbox cannot prevent the change.
 
 Before a command their state is recorded; after it they are compared and restored, and what did not exist is removed.
-While the command runs, its change takes effect.
+While the command runs, its change takes effect. Another command may run on, and put a link into the place of a folder
+at any moment: so no name is used but in an open folder that was reached without following a link.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
-from toolcrib.command.sandbox.files.paths import between, names_in
-from toolcrib.command.sandbox.files.removal import remove_tree
+from toolcrib.command.sandbox.files.paths import between, names_in, within
+from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass
+from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 # Of a protected path, the bytes of a file and the number of files whose content is recorded. What is larger or comes
 # later is compared by its stamp, and set aside if it changed.
@@ -22,6 +25,9 @@ MAX_FILE = 4 << 20
 MAX_FILES = 2_000
 MAX_NAMES = 20_000  # of a protected path; what comes later is left as it is
 MAX_ASIDE = 5  # of a protected path, that are set aside one by one
+LISTED = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
+# A folder on the way to another needs no right to be listed.
+PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 NOT_RECORDED = "its content was not recorded"
 
 
@@ -54,22 +60,22 @@ class ProtectedFiles:
         now = recorded(self.root, self.paths)
         for path in self.paths:
             before, after = self.before.get(path, {}), now.get(path, {})
-            if before == after:
+            if before == after and not _is_behind_a_link(self.root, path):
                 continue
             _without_links_above(self.root, path)
             if before:
                 _real_folders(self.root, path)
             if len(before) < MAX_NAMES:
-                _remove_added(path, before)
-            after = dict(_tree(path))
+                _remove_added(self.root, path, before)
+            after = dict(_tree(self.root, path))
             failed = {
                 name: problem
                 for name, saved in sorted(before.items())
-                if after.get(name) != saved and (problem := _restore(name, saved))
+                if after.get(name) != saved and (problem := _restore(self.root, name, saved))
             }
             if len(failed) > MAX_ASIDE:
                 failed = {path: next(iter(failed.values()))}
-            launch.not_restored += [_set_aside(name, problem) for name, problem in failed.items()]
+            launch.not_restored += [_set_aside(self.root, name, problem) for name, problem in failed.items()]
             if not failed:
                 launch.restored.append(path)
 
@@ -82,66 +88,125 @@ def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]
     for path in paths:
         below = path.removeprefix(start)
         there = below.partition("/")[0] in at_the_top or below.startswith("/")
-        if there and (state := dict(_tree(os.path.join(root, below)))):
+        if there and (state := dict(_tree(root, os.path.join(root, below)))):
             found[path] = state
     return found
+
+
+@contextmanager
+def _opened(root: str, folder: str) -> Generator[int]:
+    """Opens a folder below the root without following a link. Raises OSError."""
+    inside = within(folder, root)
+    fd = os.open(root if inside else folder, PASSED & ~NOFOLLOW)
+    try:
+        for name in filter(None, folder[len(root) :].split("/") if inside else ()):
+            below = os.open(name, PASSED, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _place(root: str, path: str) -> Generator[tuple[int, str]]:
+    """The open folder of a path, and the name in it."""
+    folder, _, name = path.rpartition("/")
+    with _opened(root, folder) as fd:
+        yield fd, name
+
+
+def _kind(fd: int, name: str) -> int:
+    """The kind of what has a name in a folder; 0 for nothing."""
+    try:
+        return stat.S_IFMT(os.lstat(name, dir_fd=fd).st_mode)
+    except OSError:
+        return 0
+
+
+def _is_behind_a_link(root: str, path: str) -> bool:
+    """Whether something can be reached by the path, through a link that stands for one of its folders."""
+    return any(os.path.islink(part) for part in between(root, path)) and os.path.lexists(path)
 
 
 def _without_links_above(root: str, path: str) -> None:
     """Removes a link that stands for a folder of the path. It led through none before the command."""
     for part in between(root, path):
-        if os.path.islink(part):
-            _remove(part)
+        with suppress(OSError), _place(root, part) as (fd, name):
+            if _kind(fd, name) == stat.S_IFLNK:
+                os.unlink(name, dir_fd=fd)
 
 
 def _real_folders(root: str, path: str) -> None:
     """Replaces whatever a command put in the place of a path's folders with folders."""
     for part in between(root, path):
-        if os.path.lexists(part) and not os.path.isdir(part):
-            _remove(part)
-        if not os.path.lexists(part):
-            os.mkdir(part)
+        with _place(root, part) as (fd, name):
+            if _kind(fd, name) not in (0, stat.S_IFDIR):
+                os.unlink(name, dir_fd=fd)
+            if not _kind(fd, name):
+                os.mkdir(name, dir_fd=fd)
 
 
-def _remove_added(path: str, before: Mapping[str, SavedFile]) -> None:
+def _remove_added(root: str, path: str, before: Mapping[str, SavedFile]) -> None:
     """Removes what is in a path and was not there before, however much it is."""
     todo = [path]
     while todo:
-        name = todo.pop()
-        if name not in before:
-            _remove(name)
-        elif os.path.isdir(name) and not os.path.islink(name):
-            todo += (f"{name}/{inner}" for inner in names_in(name))
+        place = todo.pop()
+        with suppress(OSError), _place(root, place) as (fd, name):
+            if place not in before:
+                _remove(fd, name)
+            else:
+                todo += (f"{place}/{inner}" for inner in _names(fd, name))
 
 
-def _tree(path: str) -> Iterator[tuple[str, SavedFile]]:
-    todo = [path]
+def _names(fd: int, name: str) -> list[str]:
+    """The names in a folder that has a name in another; none where it is no folder or cannot be listed."""
+    try:
+        folder = os.open(name, LISTED, dir_fd=fd)
+    except OSError:
+        return []
+    try:
+        return os.listdir(folder)
+    finally:
+        os.close(folder)
+
+
+def _tree(root: str, path: str) -> Iterator[tuple[str, SavedFile]]:
+    todo: dict[str, list[str]] = {}  # names by their folders, so that each folder is opened once
+    folder, _, name = path.rpartition("/")
+    todo[folder] = [name]
     count = 0
     while todo and count < MAX_NAMES:
-        count += 1
-        name = todo.pop()
-        saved = _saved(name, content=count <= MAX_FILES)
-        if saved is None:
-            continue
-        yield name, saved
-        if stat.S_ISDIR(saved.kind):
-            todo += (f"{name}/{inner}" for inner in sorted(names_in(name), reverse=True))
+        folder = next(reversed(todo))
+        names = todo.pop(folder)
+        with suppress(OSError), _opened(root, folder) as fd:
+            for name in names:
+                count += 1
+                if count > MAX_NAMES:
+                    return
+                saved = _saved(fd, name, content=count <= MAX_FILES)
+                if saved is None:
+                    continue
+                yield f"{folder}/{name}", saved
+                if stat.S_ISDIR(saved.kind) and (inner := sorted(_names(fd, name))):
+                    todo[f"{folder}/{name}"] = inner
 
 
-def _saved(name: str, *, content: bool) -> SavedFile | None:
+def _saved(folder: int, name: str, *, content: bool) -> SavedFile | None:
     try:
-        status = os.lstat(name)
+        status = os.lstat(name, dir_fd=folder)
     except OSError:
         return None
     kind, mode = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode)
     data: bytes | None = None
     try:
         if stat.S_ISLNK(kind):
-            data = os.fsencode(os.readlink(name))
+            data = os.fsencode(os.readlink(name, dir_fd=folder))
         elif stat.S_ISREG(kind) and status.st_size <= MAX_FILE and content:
-            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | CLOEXEC, dir_fd=folder)
             with open(fd, "rb") as file:
-                data = file.read(MAX_FILE)
+                if stat.S_ISREG(os.fstat(fd).st_mode):
+                    data = file.read(MAX_FILE)
     except OSError:
         pass
     stamped = data is None and not stat.S_ISDIR(kind)
@@ -150,54 +215,75 @@ def _saved(name: str, *, content: bool) -> SavedFile | None:
     )
 
 
-def _remove(name: str) -> None:
+def _remove(fd: int, name: str) -> None:
     try:
-        if stat.S_ISDIR(os.lstat(name).st_mode):
-            remove_tree(name)
+        if _kind(fd, name) == stat.S_IFDIR:
+            remove_tree_in(fd, name)
         else:
-            os.unlink(name)
+            os.unlink(name, dir_fd=fd)
     except OSError:
         pass
 
 
-def _restore(name: str, saved: SavedFile) -> str:
+def _restore(root: str, path: str, saved: SavedFile) -> str:
     """Restores a path: writes a new file beside it and renames that, so that no link of a command is followed.
 
     Returns why that failed, or "".
     """
-    beside = f"{name}.toolcrib-{os.getpid()}"
     try:
-        if stat.S_ISDIR(saved.kind):
-            if not os.path.isdir(name) or os.path.islink(name):
-                _remove(name)
-                os.mkdir(name)
-            os.chmod(name, saved.mode)
-        elif saved.data is not None:
-            if os.path.isdir(name) and not os.path.islink(name):
-                _remove(name)
-            _remove(beside)
-            if stat.S_ISLNK(saved.kind):
-                os.symlink(os.fsdecode(saved.data), beside)
+        with _place(root, path) as (fd, name):
+            if stat.S_ISDIR(saved.kind):
+                _restore_folder(fd, name, saved)
+            elif saved.data is None:
+                return NOT_RECORDED
             else:
-                fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, saved.mode)
-                with open(fd, "wb") as file:
-                    file.write(saved.data)
-                os.chmod(beside, saved.mode)
-            os.replace(beside, name)
-        else:
-            return NOT_RECORDED
+                _restore_file(fd, name, saved, saved.data)
     except OSError as problem:
-        _remove(beside)
         return problem.strerror or str(problem)
     return ""
 
 
-def _set_aside(name: str, problem: str) -> str:
-    """Renames a changed path that could not be restored; returns a sentence about it."""
-    aside = f"{name}.disabled-{secrets.token_hex(4)}"
-    words = f"{name} may not be changed by commands, and could not be put back ({problem})"
+def _restore_folder(fd: int, name: str, saved: SavedFile) -> None:
+    if _kind(fd, name) != stat.S_IFDIR:
+        _remove(fd, name)
+        os.mkdir(name, dir_fd=fd)
     try:
-        os.rename(name, aside)
+        folder = os.open(name, LISTED, dir_fd=fd)
+    except PermissionError:
+        give_rights(fd, name)
+        folder = os.open(name, LISTED, dir_fd=fd)
+    try:
+        os.fchmod(folder, saved.mode)
+    finally:
+        os.close(folder)
+
+
+def _restore_file(fd: int, name: str, saved: SavedFile, data: bytes) -> None:
+    if _kind(fd, name) == stat.S_IFDIR:
+        _remove(fd, name)
+    beside = f"{name}.toolcrib-{secrets.token_hex(8)}"
+    try:
+        if stat.S_ISLNK(saved.kind):
+            os.symlink(os.fsdecode(data), beside, dir_fd=fd)
+        else:
+            new = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, saved.mode, dir_fd=fd)
+            with open(new, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(new, saved.mode)
+        os.replace(beside, name, src_dir_fd=fd, dst_dir_fd=fd)
+    except OSError:
+        _remove(fd, beside)
+        raise
+
+
+def _set_aside(root: str, path: str, problem: str) -> str:
+    """Renames a changed path that could not be restored; returns a sentence about it."""
+    aside = f"{path}.disabled-{secrets.token_hex(4)}"
+    words = f"{path} may not be changed by commands, and could not be put back ({problem})"
+    try:
+        with _place(root, path) as (fd, name):
+            os.rename(name, aside.rpartition("/")[2], src_dir_fd=fd, dst_dir_fd=fd)
     except FileNotFoundError:
         return f"{words}: it is gone."
     except OSError:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW, RELATIVE
 
 FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
+HAS_O_PATH = hasattr(os, "O_PATH")
 Identity = tuple[int, int]
 
 
@@ -27,6 +28,12 @@ def remove_tree(path: str) -> None:
             _remove_folder(parent, os.path.basename(path))
         finally:
             os.close(parent)
+
+
+def remove_tree_in(parent: int, name: str) -> None:
+    """Remove a folder by its name in an open folder, as `remove_tree` does."""
+    with suppress(OSError):
+        _remove_folder(parent, name)
 
 
 def _remove_folder(parent: int, top: str) -> None:
@@ -65,12 +72,24 @@ def _opened(parent: int, name: str) -> int:
     try:
         fd = os.open(name, FOLDER, dir_fd=parent)
     except PermissionError:
-        os.chmod(name, 0o700, dir_fd=parent)
+        give_rights(parent, name)
         fd = os.open(name, FOLDER, dir_fd=parent)
     with suppress(OSError):
         if os.fstat(fd).st_mode & 0o700 != 0o700:
             os.fchmod(fd, 0o700)
     return fd
+
+
+def give_rights(parent: int, name: str) -> None:
+    """Gives a folder in an open one the rights to be listed and changed; never what a link of its name leads to."""
+    if not HAS_O_PATH:
+        os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
+        return
+    fd = os.open(name, os.O_PATH | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", 0o700)
+    finally:
+        os.close(fd)
 
 
 def _without_files(fd: int) -> list[str]:

@@ -69,10 +69,14 @@ def settings_of_git(home: str) -> list[str]:
 def readable_settings(path: str) -> bytes:
     """What a command may see of a file, or all of it; nothing where it does not exist."""
     data = without_credentials_in(path)
-    if data is None and os.path.isfile(path):
-        with open(path, "rb") as file:
-            return file.read(MAX_BYTES)
-    return data or b""
+    if data is not None:
+        return data
+    try:
+        fd = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC)
+    except OSError:
+        return b""
+    with open(fd, "rb") as file:
+        return file.read(MAX_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
 
 
 def without_credentials_in(path: str) -> bytes | None:

@@ -25,8 +25,9 @@ class Instructions:
     `setrlimit`, `capabilities` says whether to drop them. `groups` are the files of control groups to join.
     A supervisor (`supervised`) ends all processes with the command, and also when there are more than `processes` of
     them, when they use more than `together` bytes of memory, or when this process has ended; `spare_detached` leaves
-    alone what still runs when the command has ended by itself. `hand_over` is the descriptor over which the proxy's
-    listener is sent out. `env` is added to the launcher's own environment for the command.
+    alone what still runs when the command has ended by itself. Before the command starts, it compares what bwrap
+    mounted with `mounts`, if there are any (see `mounted.py`). `hand_over` is the descriptor over which the
+    proxy's listener is sent out. `env` is added to the launcher's own environment for the command.
     """
 
     exec: list[str]
@@ -42,6 +43,7 @@ class Instructions:
     groups: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     hand_over: int | None = None
+    mounts: dict[str, str] = field(default_factory=dict)
 
     @property
     def needed(self) -> bool:

@@ -39,12 +39,20 @@ def _supervised(given: dict[str, Any]) -> int:
 
     if given["application"] is not None:
         os.set_inheritable(given["application"], False)
+    mounted: tuple[int, int] | None = None
+    if given["mounts"]:
+        from toolcrib.command.sandbox.process.mounted import PIPE, full_pipe
+
+        mounted = full_pipe()
+        given["exec"] = [str(mounted[0]) if word == PIPE else word for word in given["exec"]]
     return supervise(
         lambda: become(given),
         application=given["application"],
         memory=given["together"],
         processes=given["processes"],
         spare_detached=given["spare_detached"],
+        mounted=mounted,
+        mounts=given["mounts"],
     )
 
 

@@ -37,6 +37,7 @@ def serve(requests: int, application: int) -> NoReturn:
     """Answers requests until the process of the pidfd `application` ends."""
     import resource  # noqa: F401  # pyright: ignore[reportUnusedImport] - both for the forks, which then need not load them
 
+    import toolcrib.command.sandbox.process.mounted  # pyright: ignore[reportUnusedImport]
     import toolcrib.command.sandbox.process.supervise  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
     kernel.hide_own_process()

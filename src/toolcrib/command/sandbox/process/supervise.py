@@ -21,7 +21,7 @@ from toolcrib.command.sandbox.process import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 TICK = 0.25  # seconds between looks at the memory
 GRACE = 0.2  # seconds between asking to end and ending
@@ -30,6 +30,7 @@ LOOK_AGAIN = 0.001
 STUCK = 5.0
 ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 OVER_A_LIMIT = 137
+NOT_STARTED = 125
 
 
 def supervise(
@@ -39,12 +40,15 @@ def supervise(
     memory: int | None = None,
     processes: int | None = None,
     spare_detached: bool = False,
+    mounted: tuple[int, int] | None = None,
+    mounts: Mapping[str, str] | None = None,
 ) -> int:
     """Forks, lets the child `become` the command, waits for it, and ends all processes that are left.
 
     Returns the exit code, negative for a signal. `application` is the pidfd of the process with which everything ends.
     `memory` limits all processes together, in bytes, and `processes` limits their number; both are checked a few times
-    a second. With `spare_detached`, what the command leaves running is left to whoever started the supervisor.
+    a second. With `spare_detached`, what the command leaves running is left to whoever started the supervisor. What is
+    mounted for the command has to be `mounts`, if bwrap waits at a pipe, `mounted`.
     """
     supervisor = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *ASKED})
@@ -62,6 +66,13 @@ def supervise(
             os._exit(OVER_A_LIMIT)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         become()
+    if mounted is not None:
+        from toolcrib.command.sandbox.process.mounted import CHANGED, is_mounted_as_told
+
+        if not is_mounted_as_told(child, mounted, mounts or {}, children_of):
+            sweep()
+            os.write(2, f"toolcrib: the sandbox could not be set up: {CHANGED}\n".encode())
+            return NOT_STARTED
     code: int | None = None
     by_itself = False
     deadline = 0.0
@@ -141,6 +152,15 @@ def descendants(root: int) -> list[int]:
             found_all.append(pid)
             todo.append(pid)
     return found_all
+
+
+def children_of(pid: int) -> list[int]:
+    """The children of a process with one thread."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:  # a kernel without that file
+        return descendants(pid)
 
 
 def used(pids: list[int]) -> int:

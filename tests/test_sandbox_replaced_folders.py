@@ -95,3 +95,13 @@ def test_a_named_pipe_in_the_place_of_a_file_of_git_keeps_nobody_waiting(
     os.mkfifo(tmp_path / ".git")
     monkeypatch.setattr(os.path, "isfile", lambda path: True)
     assert repository_of_worktree(str(tmp_path)) == ""
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+def test_folders_in_the_place_of_gits_files_stop_no_later_command(tmp_path: Path, kind: str) -> None:
+    sandbox = backend(kind)(tmp_path)
+    made = "mkdir -p sub/objects sub/refs sub/config sub/commondir inner/.git/config; touch sub/HEAD"
+    assert run(sandbox, made, tmp_path).code == 0
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    assert run(sandbox, "echo again", tmp_path).said == "again\n"
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -106,8 +106,9 @@ def _content(path: str) -> bytes:
         fd = os.open(path, OPEN)
     except OSError:
         return b""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+        os.close(fd)
+        return b""
     with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            return b""
         return file.read(MAX_BYTES)

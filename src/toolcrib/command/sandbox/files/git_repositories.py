@@ -321,10 +321,11 @@ def _read(path: str) -> bytes:
         return b""
     except OSError:
         return UNREADABLE if os.path.lexists(path) else b""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+        os.close(fd)
+        return UNREADABLE
     with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            return UNREADABLE
         return file.read(MAX_BYTES)
 
 

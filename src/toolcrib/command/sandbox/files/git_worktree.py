@@ -32,8 +32,11 @@ def _line(path: str) -> str:
     """The only line of a small file; "" if it is none."""
     try:
         fd = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
-        with open(fd, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read(MAX_BYTES).rstrip("\n") if stat.S_ISREG(os.fstat(fd).st_mode) else ""
+        try:  # a folder can be opened, too
+            data = os.read(fd, MAX_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+        finally:
+            os.close(fd)
+        text = os.fsdecode(data).rstrip("\n")
     except OSError:
         return ""
     return "" if "\n" in text else text

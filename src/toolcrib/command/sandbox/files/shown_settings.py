@@ -75,8 +75,11 @@ def readable_settings(path: str) -> bytes:
         fd = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC)
     except OSError:
         return b""
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return b""
     with open(fd, "rb") as file:
-        return file.read(MAX_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+        return file.read(MAX_BYTES)
 
 
 def without_credentials_in(path: str) -> bytes | None:

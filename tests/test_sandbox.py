@@ -127,6 +127,19 @@ def test_a_link_in_the_place_of_an_opened_path_opens_nothing(
     assert list((tmp_path / "outside").iterdir()) == []
 
 
+def test_secrets_of_everyday_programs_in_a_home_are_hidden(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    names = [
+        ".authinfo", ".authinfo.gpg", ".viminfo", ".local/share/atuin/key", ".local/state/nvim/shada/main.shada",
+        ".var/app/org.mozilla.firefox/logins.json", "snap/firefox/common/logins.json",
+    ]  # fmt: skip
+    for name in names:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("secret")
+    done = run(backend("bubblewrap")(home, home=str(home)), f"cat {' '.join(names)}", home)
+    assert "secret" not in done.said
+
+
 def test_a_home_that_is_the_workspace_keeps_its_secrets(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)

@@ -31,7 +31,8 @@ SECRETS_OF_HOME = (
     ".config/pip", ".config/pypoetry", ".config/pnpm", ".composer/auth.json", ".config/composer/auth.json",
     ".bundle/config", ".nuget/NuGet", ".huggingface", ".cache/huggingface/token", ".kaggle", ".config/github-copilot",
     "Library/Keychains", "Library/Application Support/Google", "Library/Application Support/Firefox",
-    "Library/Cookies",
+    "Library/Cookies", ".authinfo", ".authinfo.gpg", ".viminfo", ".local/share/atuin", ".local/state/nvim/shada",
+    ".local/share/nvim/shada", ".var/app", "snap/chromium", "snap/firefox", "snap/brave", "snap/thunderbird",
 )  # fmt: skip
 
 # Of the system: keys, and the sockets and state of daemons. Patterns of `glob` are allowed.
@@ -43,7 +44,8 @@ SECRETS_OF_SYSTEM = (
     "/etc/docker", "/etc/kubernetes", "/etc/rancher", "/etc/wireguard", "/etc/openvpn", "/etc/NetworkManager",
     "/etc/letsencrypt", "/etc/ppp", "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/private",
     "/var/lib/postgresql", "/var/lib/mysql", "/var/lib/redis", "/var/spool/cron", "/var/mail",
-    "/var/backups", "/swapfile",
+    "/var/backups", "/swapfile", "/var/lib/cloud", "/var/lib/tailscale", "/var/lib/samba/private",
+    "/etc/samba/*secret*", "/etc/samba/*cred*", "/etc/samba/smbpasswd",
 )  # fmt: skip
 
 # Of these, folders that are hidden only because their content is unknown. A person may be asked to open them.

@@ -741,6 +741,22 @@ async def test_the_questions_of_an_agent_in_a_call_are_those_of_the_outer_run(an
     assert shown(outcome) == shown(live)
 
 
+async def test_limits_of_an_agent_in_a_call_go_on() -> None:
+    def agents(world: World, **options: Any) -> Agent:
+        inner = agent_of(
+            [[("drop", n)] for n in range(4)], world, on_question="ask", limits=[Limit(2, ("drop",))]
+        )
+        return Agent(model_of([[("helper", 1)]]), [inner.as_tool("helper", "It helps.")], **options)
+
+    world = World()
+    outcome = await agents(world, on_question="suspend").run("go")
+    while outcome.reason is Reason.WAITING:
+        saved = json.loads(json.dumps(outcome.to_json()))
+        answers = {question.id: "yes" for question in outcome.questions}
+        outcome = await agents(world, on_question="suspend").resume(saved, answers)
+    assert world.done == ["drop 0", "drop 1"]
+
+
 async def test_a_run_in_a_call_that_ended_is_not_made_again() -> None:
     world = World()
     asked = 0

@@ -41,7 +41,7 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
             if problem:
                 return model_messages.tool_error(f"Nothing was run: {problem}.")
         if (suspension := runs.suspension(prepared.key.run)) is not None:
-            suspension.taken[name] += 1
+            suspension.count(name, getattr(limiter, "nested_runs", ()))
         return await next(prepared)
 
     return step

@@ -302,6 +302,7 @@ class ContextHost:
         ctx._inner += 1
         run = runs.open_nested(CallKey(inner, 0, ctx._inner), runs.owner(inner) if outlives else inner)
         made = self.nested_box(box, run, ctx._definition.facts.effect)
+        made.suspensions.begin_within(run)
         if made.tracks_taint and not self._decider.tracks_taint:
             runs.add_taint(run, ctx.tool)  # nobody knows what the run read so far
         return NestedRun(run, made, runs.account(ctx.key.run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from toolcrib.effect import Effect
@@ -82,6 +83,14 @@ class BothLimiters:
         self._own = own
         self._outer = outer
         self._run = run
+        self.nested_runs: tuple[str, ...] = (
+            run,
+            *getattr(outer, "nested_runs", ()),
+        )  # whose limits count, too
+
+    def resume(self, run: str, taken: Mapping[str, int]) -> None:
+        if (resume := getattr(self._own, "resume", None)) is not None:
+            resume(run, taken)
 
     def take(self, run: str, tool: str) -> str:
         why = self._own.take(self._run, tool)

@@ -108,8 +108,9 @@ class Suspension:
     """The calls of one run that wait for answers, the answers that were given, and what calls were saved before.
 
     `answers` are by the key and the fingerprint of their questions. `saved` are calls that waited when the run was
-    saved, by their keys. `taken` counts the calls that ran, by tool: for limits. `runs` are the runs of agents within
-    calls that wait, as data, by their names.
+    saved, by their keys. `taken` counts the calls that ran, by tool: for limits; `taken_within` does so for each run
+    within a call that has limits of its own. `runs` are the runs of agents within calls that wait, as data, by their
+    names.
     """
 
     def __init__(
@@ -118,13 +119,21 @@ class Suspension:
         answers: dict[tuple[CallKey, str], GivenAnswer] | None = None,
         taken: Mapping[str, int] | None = None,
         runs: Mapping[str, Any] | None = None,
+        taken_within: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         self.answers = answers or {}
         self.saved = {key_of(data["key"]): data for data in saved}
         self.waiting: dict[CallKey, WaitingCall] = {}
         self.taken = Counter(taken or {})
+        self.taken_within = {run: Counter(counts) for run, counts in (taken_within or {}).items()}
         self.runs = dict(runs or {})
         self._journals: dict[str, Journal] = {}
+
+    def count(self, tool: str, within: Iterable[str]) -> None:
+        """Count a call that runs, `within` these runs."""
+        self.taken[tool] += 1
+        for run in within:
+            self.taken_within.setdefault(run, Counter())[tool] += 1
 
     # -- calls that wait
 
@@ -201,6 +210,7 @@ class Suspension:
             "calls": [call.to_dict() for call in self._in_order()],
             "answers": answers,
             "taken": dict(self.taken),
+            "taken_within": {run: dict(counts) for run, counts in self.taken_within.items()},
             "runs": self.runs,
         }
 
@@ -211,7 +221,7 @@ class Suspension:
             (key_of(item["key"]), str(item["fingerprint"])): GivenAnswer.from_dict(item)
             for item in data["answers"]
         }
-        return cls(data["calls"], answers, data["taken"], data["runs"])
+        return cls(data["calls"], answers, data["taken"], data["runs"], data.get("taken_within"))
 
     def _in_order(self) -> list[WaitingCall]:
         return [self.waiting[key] for key in sorted(self.waiting, key=_place)]

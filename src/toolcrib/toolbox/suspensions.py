@@ -41,6 +41,12 @@ class Suspensions:
         if suspension.taken and resume is not None:
             resume(run, suspension.taken)
 
+    def begin_within(self, run: str) -> None:
+        """Let the limits of a run within a call, whose questions wait with those of its outer run, go on."""
+        suspension, resume = self.of(run), getattr(self.limiter, "resume", None)
+        if suspension is not None and resume is not None and run in suspension.taken_within:
+            resume(run, suspension.taken_within[run])
+
     def of(self, run: str) -> Suspension | None:
         """Where the questions of a run wait; None where they are put to the approver."""
         return self.path.runs.suspension(run)

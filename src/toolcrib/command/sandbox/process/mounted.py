@@ -9,7 +9,6 @@ Loaded by `launcher`: it imports nothing of ours.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 
@@ -34,6 +33,8 @@ Mount = tuple[str, str]  # a file system, and the folder in it that is mounted
 
 def full_pipe() -> tuple[int, int]:
     """A pipe with one page of room, which is taken. Its reading end is for bwrap."""
+    import fcntl  # Windows has none, and imports this module
+
     reader, writer = os.pipe()
     os.set_inheritable(reader, True)
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PAGE)

@@ -335,7 +335,7 @@ class Checkpoints:
         return make_plan([*self._trees(since), present], [one.then for one in since])
 
     def _taken_out(self, target: Checkpoint, present: FileTree) -> set[str]:
-        """The paths that a checkpoint since the target covers, and that the present tree leaves out.
+        """The paths that the present tree leaves out, although a checkpoint since the target covers them.
 
         A run may have removed them, and made others in their place that are ignored, for which there is no room, or
         that look like placeholders of the sandbox.

@@ -22,7 +22,7 @@ def open_up(folder: FolderHandle, name: str, rights: int) -> int | None:
 
 
 def open_up_root(path: str) -> tuple[FolderHandle, int | None]:
-    """A handle of the folder at a path, and the mode that it had if it had to be given rights: 0o500.
+    """Opens a folder. Where its rights forbid that, it is given 0o500 more, and its earlier mode is returned, too.
 
     Raises OSError.
     """

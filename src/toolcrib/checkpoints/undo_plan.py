@@ -51,9 +51,8 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     wanted: dict[str, PathEntry | None] = {}
     for path in {*changed_paths(present.entries, target.entries), *left_by_person}:
         wanted[path] = trees[left_by_person.get(path, 0)].entries.get(path)
-    if (
-        wanted.get(ROOT, ()) is None
-    ):  # the checkpoint is of a version that did not look at the workspace itself
+    # A checkpoint of an earlier version does not hold the workspace itself.
+    if ROOT in wanted and wanted[ROOT] is None:
         del wanted[ROOT]
     plan = UndoPlan()
     for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them

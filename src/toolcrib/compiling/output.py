@@ -53,7 +53,7 @@ class Output:
         self.to_json = self._adapter.serializer.to_json
 
     def without_half_pairs(self, value: Any, problem: ValueError) -> bytes:
-        """The JSON of a value that `to_json` could not write, as half a surrogate pair stands in it."""
+        """The JSON of a value with half a surrogate pair, which `to_json` refuses. Raises all other problems."""
         from pydantic_core import to_json
 
         from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs

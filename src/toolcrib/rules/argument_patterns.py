@@ -61,7 +61,7 @@ def _wants_number(wanted: Any) -> bool:
 
 
 def _same_number(wanted: Any, text: str) -> bool:
-    """Whether a number as text is the wanted number: "1.50" is 1.5."""
+    """Whether a text is the wanted number, however it is written: "1.50" is 1.5."""
     if isinstance(wanted, Mapping) or not _wants_number(wanted) or NUMBER.search(text) is None:
         return False
     return Decimal(str(wanted)) == Decimal(text)

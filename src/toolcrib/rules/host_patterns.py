@@ -40,7 +40,7 @@ def _is_host(text: str) -> bool:
 
 
 def match_hosts(patterns: Sequence[str], access: Access) -> MatchLevel:
-    """How far several patterns together match the host of an access, which may be a pattern of hosts itself."""
+    """How far patterns, taken together, match the host of an access. That host may be a pattern, too."""
     if access.subtree:
         target = access.target
         both = ((one, other) for pattern in patterns for one, other in ((pattern, target), (target, pattern)))

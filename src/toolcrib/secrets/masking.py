@@ -234,7 +234,7 @@ class Masking:
             self._known[name] = value
 
     def _known_before(self, name: str) -> Iterator[str]:
-        """The values that a secret was known to have, the latest first."""
+        """The values that a secret had earlier, as far as they are known, the latest first."""
         for place in range(MAX_BEFORE):
             if (known := self._known.get(_name_before(name, place))) is None:
                 return

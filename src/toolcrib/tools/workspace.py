@@ -182,7 +182,7 @@ class Workspace:
         )
 
     def with_targets(self, accesses: Iterable[Access]) -> Iterator[Access]:
-        """The accesses, each followed by its path in the workspace where it is named otherwise: by links, in full."""
+        """The accesses; for a path that is absolute or goes through a link, also the path in the workspace."""
         for access in accesses:
             yield access
             if access.subtree and access.target == "/" and access.pattern:

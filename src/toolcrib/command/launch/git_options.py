@@ -34,7 +34,7 @@ BEFORE = {"--no-pager", "-P", "--no-optional-locks"}
 
 
 def hardened_env(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a command, with those that keep git from fetching if git is what it runs."""
+    """The environment of a command. If the command runs git, also the variables that forbid git to fetch."""
     inner = inner_at(argv)
     if inner is not None:
         return hardened_env(argv[inner:], env)

@@ -69,7 +69,7 @@ def sed(found: Arguments) -> None:
 
 
 def any_awk(found: Arguments) -> None:
-    """As `awk`, for a program that may be any awk: to one that knows no long options, the word behind one is the program."""
+    """As `awk`, for whatever awk is installed. Some know no long options, and run the word after one as their program."""
     if any(word is apart for option, word in found.values if option[:2] == "--" for apart in found.apart):
         raise NotProved("awk: a long option whose value stands in a word of its own (write -F or -v)")
     awk(found)

@@ -211,7 +211,7 @@ def _landlock_inside(view: FileView, level: Level) -> LandlockRules:
 
 
 def _to_be_checked(mounts: Mounts, writable: Sequence[str], protected: Sequence[str]) -> bool:
-    """Whether another command may replace one of the mount points, or a folder above one, while bwrap mounts.
+    """Whether a command that runs meanwhile could replace a mount point, or a folder above one, while bwrap mounts.
 
     The names that are always protected, and the folders above them, are mount points for every command, so none can
     rename them.

@@ -316,7 +316,7 @@ def _length_of(lines: Sequence[bytes]) -> int | None:
 
 
 def _note(noted: list[str], words: str) -> None:
-    """Adds words to the end of a list, which holds none twice and only the latest."""
+    """Adds words to a list, which keeps the latest ones, each once."""
     if words in noted:
         noted.remove(words)
     noted.append(words)

@@ -68,7 +68,7 @@ def sources_of(mounts: Mounts) -> dict[str, str]:
 def mounts_of(
     view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int], caches: Mounts
 ) -> tuple[Mounts, list[str]]:
-    """What is hidden, shown again, writable and protected, and the mount points that are read-only in the end.
+    """The mounts of what is hidden, shown again, writable and protected; and the points to make read-only at last.
 
     `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches.
     """

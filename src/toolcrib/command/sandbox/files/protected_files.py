@@ -110,7 +110,7 @@ def _opened(root: str, folder: str) -> Generator[int]:
 
 @contextmanager
 def _place(root: str, path: str) -> Generator[tuple[int, str]]:
-    """The open folder of a path, and the name in it."""
+    """Opens the folder that a path lies in; gives its handle and the last name of the path."""
     folder, _, name = path.rpartition("/")
     with _opened(root, folder) as fd:
         yield fd, name

@@ -1,9 +1,10 @@
-"""Looks whether bwrap mounted what it was told to, before the command starts.
+"""Checks, before the command starts, that bwrap mounted what it was told to.
 
 bwrap is given names, and follows links in them. Another command that runs in the same workspace may put a link into the
 place of a folder between the moment in which we looked and the one in which bwrap mounts: any folder of the user would
-be mounted for the command, to read and to write. So the last thing that bwrap mounts waits for us (`Mounted`), and what
-is mounted by then is compared with what lies at these names in the mounts of this process, where no link is followed.
+be mounted for the command, to read and to write. So the last thing that bwrap makes is read from a full
+pipe of ours, at which it waits. What is mounted by then is compared with what lies at these names in the mounts of this
+process, where no link is followed.
 Loaded by `launcher`: it imports nothing of ours.
 """
 

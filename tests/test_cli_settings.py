@@ -294,6 +294,25 @@ def test_doctor_names_what_else_counts(home: Home) -> None:
     assert broken.returncode == 1 and "does not hold" in broken.stdout
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "config check",
+        "trust",
+        "mcp list",
+        "mcp test",
+        "tools list",
+        "doctor",
+        "run x -m scripted:writes.yaml",
+    ],
+)
+def test_settings_at_the_top_of_a_project_are_not_passed_over_in_silence(home: Home, command: str) -> None:
+    (home.ws / "toolcrib.toml").write_text('[mcp.servers.time]\ncommand = ["uvx", "mcp-server-time"]\n')
+    done = home(*command.split())
+    said = done.stdout + done.stderr
+    assert said.count("is not read: move it to .toolcrib/toolcrib.toml") == 1, said
+
+
 @pytest.mark.parametrize("group", ["", "tools", "policy", "approvals", "secrets", "audit"])
 def test_no_sentence_of_the_help_is_cut(home: Home, group: str) -> None:
     said = home(*[group][: bool(group)], "-h").stdout

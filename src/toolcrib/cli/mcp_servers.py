@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import Problem, say
-from toolcrib.cli.tool_settings import PLACE, projects_settings, users_settings, why_not_trusted
+from toolcrib.cli.tool_settings import (
+    PLACE,
+    misplaced_settings,
+    projects_settings,
+    users_settings,
+    why_not_trusted,
+)
 from toolcrib.cli.user_files import stored_secrets
 from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ToolcribError
@@ -134,6 +140,8 @@ def _projects_files(workspace: str | Path, notes: list[str]) -> Iterator[tuple[s
         own = projects_settings(workspace)
         if own is not None:
             yield PLACE, own[0]
+        elif misplaced := misplaced_settings(workspace):
+            notes.append(misplaced)
     except ToolcribError:
         pass  # whoever reads the settings says so
     for place in PROJECT_FILES:

@@ -105,6 +105,13 @@ def settings_in_workspace(workspace: str | Path) -> JoinedSettings:
     return join_settings([file for file in files if file is not None])
 
 
+def misplaced_settings(workspace: str | Path) -> str:
+    """A hint where a `toolcrib.toml` stands at the top of a project, which is not read there; else ""."""
+    if (Path(workspace) / NAME).is_file():
+        return f"the {NAME} at the top of this folder is not read: move it to {PLACE}"
+    return ""
+
+
 def why_not_trusted(found: Trustable) -> str:
     """Why a file of a project is not used; "" if exactly this content was trusted."""
     trusted = trust_store().find(found.project, found.path)

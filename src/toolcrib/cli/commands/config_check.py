@@ -13,6 +13,7 @@ from toolcrib.cli.named_agents import agents_left_out
 from toolcrib.cli.options import WorkspaceFolder
 from toolcrib.cli.tool_settings import (
     PLACE,
+    misplaced_settings,
     projects_settings,
     read_file,
     settings_path,
@@ -68,9 +69,8 @@ def _users(counting: list[SettingsFile]) -> str:
 def _projects(counting: list[SettingsFile], workspace: Path) -> str:
     found = projects_settings(workspace)
     if found is None:
-        misplaced = (workspace / Path(PLACE).name).is_file()
-        hint = f"; the {Path(PLACE).name} that stands here is not read: move it there" if misplaced else ""
-        return f"{PLACE} of this folder: does not exist{hint}"
+        misplaced = misplaced_settings(workspace)
+        return f"{PLACE} of this folder: does not exist{'; ' if misplaced else ''}{misplaced}"
     why = why_not_trusted(found[0])
     if why:
         return f"{PLACE} of this folder: fine, but not used: {why}"

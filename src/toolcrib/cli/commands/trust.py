@@ -12,6 +12,7 @@ import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out
 from toolcrib.cli.project_trust import files_to_trust, lines_of
+from toolcrib.cli.tool_settings import misplaced_settings
 from toolcrib.cli.user_files import trust_store
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.project_files import read_project_file
@@ -51,6 +52,8 @@ def _trust(folder: Path, *, yes: bool) -> int:
         out(
             f"{_shown(folder)} has no rules, settings, tools, skills or MCP servers: there is nothing to trust"
         )
+        if misplaced := misplaced_settings(folder):
+            out(misplaced)
         return DONE
     if all(map(store.holds, found.all)):
         out("\nYou already trust this.")

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from typing import TYPE_CHECKING
 
 from toolcrib.call import ToolCall
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["RunCheckpoints"]
 
 MAX_NAMES = 3  # of tools in the label of a checkpoint
+NOTHING: AbstractAsyncContextManager[None] = nullcontext()
 
 
 class RunCheckpoints:
@@ -55,17 +62,21 @@ class RunCheckpoints:
         self._covered_by = covered_by
         self._open = False
 
-    @asynccontextmanager
-    async def around(
+    def around(
         self, turn: int, calls: Sequence[ToolCall], tool_list: ToolList | None, messages: int
-    ) -> AsyncGenerator[None]:
+    ) -> AbstractAsyncContextManager[None]:
         """Around the calls of a turn, before the policy decides on them; `messages` came before the turn."""
         if self._checkpoints is None or not _may_change(calls, tool_list):
-            yield
-            return
+            return NOTHING
+        return self._around(self._checkpoints, turn, calls, messages)
+
+    @asynccontextmanager
+    async def _around(
+        self, checkpoints: Checkpoints, turn: int, calls: Sequence[ToolCall], messages: int
+    ) -> AsyncGenerator[None]:
         try:
-            taken = await self._before(turn, calls, messages)
-            with self._covered_by(self._checkpoints.covers if taken else None):
+            taken = await self._before(checkpoints, turn, calls, messages)
+            with self._covered_by(checkpoints.covers if taken else None):
                 yield
         finally:
             if not self._at_work():
@@ -78,14 +89,15 @@ class RunCheckpoints:
         self._open = False
         await self._in_thread(self._checkpoints.end_turn, "later changes of a person count as this turn's")
 
-    async def _before(self, turn: int, calls: Sequence[ToolCall], messages: int) -> bool:
+    async def _before(
+        self, checkpoints: Checkpoints, turn: int, calls: Sequence[ToolCall], messages: int
+    ) -> bool:
         """Take the checkpoint before a turn; returns whether this run has one of its own now."""
         from toolcrib.checkpoints import Conversation
 
-        assert self._checkpoints is not None
         conversation = Conversation(self._run, messages, self._file)
         label = f"turn {turn}: {_names(calls)}"
-        checkpoints, nested, goes_on, self._open = self._checkpoints, self._nested, self._open, True
+        nested, goes_on, self._open = self._nested, self._open, True
 
         def begin() -> Checkpoint | None:
             if goes_on:  # background processes have been at work since the last turn

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.call import CallKey, ToolCall
+from toolcrib.call import CallKey, ToolCall, new_key
 from toolcrib.effect import Effect
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.result import ToolResult
@@ -52,7 +52,7 @@ class TurnCalls:
     ) -> None:
         self._path = path
         self._calls = calls
-        self._keys = [first._replace(index=first.index + index) for index in range(len(calls))]
+        self._keys = [new_key((first.run, first.turn, first.index + at)) for at in range(len(calls))]
         self._tool_list = tool_list
         self._streams = streams
         self._early = early

@@ -177,6 +177,20 @@ async def test_a_refusal_can_be_sent_whatever_it_names(hook: str) -> None:
     assert result.text == 'Tool "save" was not run: there is no caf?.txt'
 
 
+@pytest.mark.parametrize("hook", ["precheck", "would_fail"])
+async def test_the_reason_of_a_refusal_is_cut_between_words(hook: str) -> None:
+    hooks: Any = {hook: lambda *given: "too long: " + "name-of-a-file " * 10_000}
+
+    @tool(effect=Effect.WRITE, secrets=(), **hooks)
+    def save() -> str:
+        """Save."""
+        return "saved"
+
+    text = (await Toolbox([save]).call("save", {})).text
+    assert len(text) < 2_100
+    assert text.endswith("name-of-a-file … (148,020 more characters)")
+
+
 # -- structured values
 
 

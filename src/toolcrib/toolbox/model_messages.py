@@ -12,11 +12,13 @@ from toolcrib.credentials import without_credentials
 from toolcrib.errors import ErrorCode, FieldError
 from toolcrib.result import ToolResult
 from toolcrib.visible import counted
+from toolcrib.word_cuts import begun_word
 
 MISFIT = "The answer does not fit what was asked for."
 MAX_FIELDS = 20  # failing fields that are told one by one
 MAX_NAME = 128  # characters of a name
 MAX_NAMES = 5  # suggestions for an unknown name
+MAX_REASON = 2_000  # characters of the reason that a tool's own check gives
 
 
 def short(name: str) -> str:
@@ -126,6 +128,10 @@ def cut_off(name: str) -> ToolResult:
 
 
 def precheck(name: str, reason: str) -> ToolResult:
+    if len(reason) > MAX_REASON:
+        shown = reason[:MAX_REASON]
+        shown = shown[: MAX_REASON - begun_word(shown)]  # no part of a secret
+        reason = f"{shown}… ({counted(len(reason) - len(shown), 'more character')})"
     return ToolResult.of(f'Tool "{name}" was not run: {reason}', code=ErrorCode.PRECHECK)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,28 @@ def test_it_goes_on_where_it_was_broken_off(folder: Path) -> None:
     again = toolcrib(folder, *command, "scripted:none.yaml")
     assert lines(first.stdout)[0]["output"] == lines(again.stdout)[0]["output"] == {"total": 1}
     assert "0 tokens" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a folder", "a pipe"])
+def test_what_holds_something_else_is_no_file_to_go_on_with(folder: Path, name: str) -> None:
+    (folder / "a folder").mkdir()
+    os.mkfifo(folder / "a pipe")
+    done = toolcrib(
+        folder, "extract", "-s", "invoice.json", "-m", "scripted:good.yaml", "--resume", name, "b.txt"
+    )
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"toolcrib: --resume {name}: it holds something else than values that were kept: name a new file\n"
+    )
+    assert (folder / "a.txt").read_text() == "total: 1"
+
+
+def test_a_name_cannot_paint_on_the_terminal(folder: Path) -> None:
+    done = toolcrib(folder, "extract", "-s", "invoice.json", "-m", "scripted:good.yaml", "no\x1b[2Jfile")
+    assert "no\\x1b[2Jfile: it cannot be read" in done.stderr
+    missing = toolcrib(folder, "extract", "-s", "no\x1b[2Jfile", "-m", "scripted:good.yaml", "a.txt")
+    assert "\x1b" not in done.stderr + missing.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import IO, TextIO
 
+from toolcrib.visible import escape_invisible
+
 DONE, NOT_DONE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 READER_GONE = 141  # as a shell reports SIGPIPE
 ESCAPED = "toolcrib.escaped"  # how a stream writes a character that its encoding has not
@@ -43,8 +45,8 @@ def out(text: str = "") -> None:
 
 
 def say(text: str) -> None:
-    """Tell the person something beside the result, on stderr."""
-    print(text, file=sys.stderr)  # noqa: T201
+    """Tell the person something beside the result, on stderr; what it names may hold characters that nobody sees."""
+    print(escape_invisible(text), file=sys.stderr)  # noqa: T201
 
 
 def lose_no_text() -> None:

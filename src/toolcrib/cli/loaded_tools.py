@@ -20,7 +20,7 @@ from toolcrib.dataclass import dataclass, replace
 from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
-from toolcrib.visible import escape_invisible, on_one_line
+from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Sandbox
@@ -77,7 +77,7 @@ def load_assembly(
     except PluginError as problem:
         raise Problem(str(problem)) from problem
     for note in assembly.notes if notes else ():
-        say(f"note: {escape_invisible(note)}")
+        say(f"note: {note}")
     servers = toolset_of_servers(folder, mcp, notes=notes)
     if servers is not None:
         assembly.named.append(servers)

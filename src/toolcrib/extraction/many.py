@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 CONCURRENCY = 8
 FORMAT = 1
+BEGIN = b'{"format": '  # of a resume file
 Progress = Callable[[int, int | None, "Extracted[Any]"], Any]
 
 
@@ -79,9 +80,9 @@ async def extract_many(
 
     At most `concurrency` are worked on at the same time, and sources are taken only as fast. A failure is an Extracted
     with a `problem`, and ends no other. `resume` is a file to which each value is written as it is known: what it has
-    of the same sources, for the same type, is read from it instead of asked for again. `on_progress(done, total,
-    extracted)` is called after each; the total is None where the sources do not say how many they are.
-    Leaving the loop cancels what is worked on.
+    of the same sources, for the same type, is read from it instead of asked for again. OSError where it holds something
+    else, or cannot be written. `on_progress(done, total, extracted)` is called after each; the total is None where the
+    sources do not say how many they are. Leaving the loop cancels what is worked on.
     """
     if concurrency < 1:
         raise ValueError(f"concurrency must be a whole number from 1, got {concurrency!r}")
@@ -209,7 +210,11 @@ class _ResumeFile:
         self._known: dict[str, Any] = {}
         whole = b""
         if path.exists():
-            whole = path.read_bytes()
+            whole = path.read_bytes() if path.is_file() else b"no file"
+            if not whole.startswith(
+                BEGIN[: len(whole)]
+            ):  # a file of the user's, which must not be written to
+                raise OSError(0, "it holds something else than values that were kept: name a new file")
             for line in whole.splitlines():
                 try:
                     data = json.loads(line)

@@ -202,17 +202,13 @@ def _report(name: str, result: ToolResult, problems: list[str], autonomy: Autono
     if not result.is_error:
         out(escape_invisible(result.text) if sys.stdout.isatty() else result.text)
         if problem:
-            say(f"note: the result does not match the tool's declared result: {escape_invisible(problem)}")
+            say(f"note: the result does not match the tool's declared result: {problem}")
         say(f"{name}: success")
         return DONE
-    say(escape_invisible(result.text))
+    say(result.text)
     if problem:
         last = problem.strip().splitlines()[-1]
-        say(
-            escape_invisible(problem)
-            if debugging()
-            else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)"
-        )
+        say(problem if debugging() else f"What happened: {on_one_line(last)} ({DEBUG}=1 shows where)")
     if result.code is ErrorCode.NOBODY_TO_ASK:
         unasked = ", or with --autonomy full to run it without a question"
         say(f"Call it from a terminal to be asked{unasked if autonomy is not Autonomy.FULL else ''}.")

@@ -13,7 +13,6 @@ from toolcrib.cli.loaded_tools import load_assembly, load_tool
 from toolcrib.cli.mcp_servers import ServersWanted
 from toolcrib.cli.options import ToolsToUse
 from toolcrib.schema import DIALECTS, to_dialect
-from toolcrib.visible import escape_invisible
 
 Dialect = Annotated[
     str | None, typer.Option("--dialect", "-d", help="openai, openai-strict, anthropic, gemini, …")
@@ -33,6 +32,6 @@ def command(name: str, tools: ToolsToUse, dialect: Dialect = None) -> int:
     if dialect is not None:
         schema, losses = to_dialect(schema, dialect)
         for loss in losses:
-            say(escape_invisible(f"{dialect}: {loss.path or '(root)'}: {loss.keyword}: {loss.detail}"))
+            say(f"{dialect}: {loss.path or '(root)'}: {loss.keyword}: {loss.detail}")
     out(json.dumps(schema, ensure_ascii=False, indent=2))
     return DONE

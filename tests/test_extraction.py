@@ -231,6 +231,11 @@ def test_an_extraction_of_many_goes_on_where_it_was_broken_off(tmp_path: Path) -
     assert asked == ["a"]  # for another type it is asked for again
 
 
+def test_no_more_of_a_source_is_read_than_may_be() -> None:
+    [found] = extract_many_sync(Scripted(reader), Invoice, [Path("/dev/zero")])
+    assert found.problem == "zero has more than 50,000,000 bytes"
+
+
 def test_a_source_that_cannot_be_read_is_one_failure(tmp_path: Path) -> None:
     found = extract_many_sync(Scripted(reader), Invoice, [tmp_path / "nothing", "a"])
     assert [one.ok for one in found] == [False, True]

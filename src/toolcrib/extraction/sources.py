@@ -37,10 +37,10 @@ def file_source(path: Path | str, *, as_text: bool = False) -> list[Part]:
     """
     path = Path(path)
     kind = path.suffix.lower()
-    size = path.stat().st_size
-    if size > MAX_FILE:
-        raise ValueError(f"{path.name} has {size:,} bytes; at most {MAX_FILE:,} are read")
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE + 1)  # a pipe or a device does not say how much it has
+    if len(data) > MAX_FILE:
+        raise ValueError(f"{path.name} has more than {MAX_FILE:,} bytes")
     if kind in PICTURES:
         return [Image.of(data, PICTURES[kind], name=path.name)]
     if kind in SOUNDS:

@@ -75,12 +75,19 @@ def seal_of(key: bytes, before: str, text: str) -> str:
     return hmac.digest(key, f"{before}\n{text}".encode("utf-8", "replace"), "sha256").hex()
 
 
-def follow(chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None) -> LogBreak | None:
-    """Move a chain on over written lines. Returns where it breaks or differs from the head; None if it holds."""
+def follow(
+    chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None, *, of_file: bool = False
+) -> LogBreak | None:
+    """Move a chain on over written lines. Returns where it breaks or differs from the head; None if it holds.
+
+    `of_file` says that each line comes with its line break, as the lines of a file do.
+    """
     ended = False
     for given in lines:
         if ended:
             return LogBreak(chain.count + 1, "an empty line stands before it")
+        if of_file and not given.endswith("\n"):
+            return LogBreak(chain.count + 1, "its end is missing")
         ended = not given  # what comes after the last line break of a text
         if ended:
             continue

@@ -99,7 +99,7 @@ class LogFile:
         head = self._read_head()
         with open(fd, encoding="utf-8", errors="replace", newline="\n", closefd=False) as lines:
             lines.seek(start)
-            broken = follow(chain, lines, head)
+            broken = follow(chain, lines, head, of_file=True)
         if broken is None and head is None and chain.count:
             return LogBreak(chain.count, f"its head, {self.head.name}, is missing or no head")
         return broken or too_short(chain, head)

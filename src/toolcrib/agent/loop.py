@@ -106,6 +106,8 @@ class RunLoop:
             self._suspension = self.box.suspensions.of(self.id)
             if self._suspension is not None:
                 saved, self.outcome = nested_before(self._suspension, self.id, self._task_message)
+                if self.outcome is not None:
+                    self.box.recall(self.id, self.outcome.messages)
         self._saved = saved
         mended, self._mend_notes = mend(messages)
         self.messages: list[Message] = list(mended) if saved is None else saved.messages

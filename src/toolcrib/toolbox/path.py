@@ -103,7 +103,7 @@ class CallPath:
             result = await work
         waits = self.runs.suspensions and self._waits_inside(work, result)
         if not waits:
-            if work.outside or (self.decider.tracks_taint and self._took_in(work.ready)):
+            if work.outside or (self.decider.tracks_taint and self._took_in(work.ready, result)):
                 result.outside = True
             self.report.ended(work, result, self.timer() - started, record)
         if work.inner_calls:
@@ -249,9 +249,9 @@ class CallPath:
             await close_tool(prepared.tool.entry, prepared.tool.instance)
         return result
 
-    def _took_in(self, ready: Ready) -> bool:
+    def _took_in(self, ready: Ready, result: ToolResult) -> bool:
         """Whether a call brought in content from outside; its run is tainted then."""
-        return self.decider.tracks_taint and record_call(self.runs, ready)
+        return self.decider.tracks_taint and record_call(self.runs, ready, result)
 
     def _through_steps(
         self, executor: Executor, ready: Ready, deps: Any, timeout: float | None

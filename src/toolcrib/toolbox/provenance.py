@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from toolcrib.access import Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.prepared import Ready
+from toolcrib.result import ToolResult
 from toolcrib.toolbox.runs import Provenance, Runs
 
 if TYPE_CHECKING:
@@ -29,9 +30,12 @@ def of_messages(messages: Iterable[Message]) -> Provenance:
     return Provenance(taint, tuple(message.text for message in known if message.role == "user"))
 
 
-def record_call(runs: Runs, ready: Ready) -> bool:
-    """Whether the result of a call comes from outside, by itself or by calls that it made; its run is tainted then."""
-    if not runs.took_in(ready.key) and not from_outside(ready):
+def record_call(runs: Runs, ready: Ready, result: ToolResult) -> bool:
+    """Whether the result of a call comes from outside, by itself or by calls that it made; its run is tainted then.
+
+    A result may have the mark already: it was kept from an earlier call, or its tool says that it comes from outside.
+    """
+    if not (result.outside or runs.took_in(ready.key) or from_outside(ready)):
         return False
     runs.add_taint(ready.key.run, ready.call.name)
     return True

@@ -145,7 +145,7 @@ class ExecutionThroughSteps:
         execution_of: Callable[[Ready], OneRun],
         prepare_anew: Callable[[ToolCall, CallKey], Awaitable[Ready | ToolResult]],
         shown_to_model: Callable[[Ready, ToolResult], Awaitable[ToolResult]],
-        took_in: Callable[[Ready], bool],
+        took_in: Callable[[Ready, ToolResult], bool],
     ) -> None:
         self.ready = ready
         self.problem = ""
@@ -299,8 +299,8 @@ class ExecutionThroughSteps:
             work.ctx._inner = self.inner_calls  # no key of an inner call is used twice
         self._last = result = await work
         self.problem = work.problem
-        if self._took_in(ready):
-            self.outside = True
+        if self._took_in(ready, result):
+            self.outside = result.outside = True
         if work.ctx is not None:
             self.inner_calls = max(self.inner_calls, work.ctx._inner)
         if work.to_raise is not None:

@@ -69,6 +69,13 @@ class WithRuns:
         for tool in provenance.taint:
             self._runs.add_taint(run, tool)
 
+    def recall(self, run: str, messages: Iterable[Message]) -> None:
+        """A run within a call ended before the call waited, and is not run again: what it took in marks the call."""
+        if self._decider.tracks_taint:
+            for tool in of_messages(messages).taint:
+                self._runs.add_taint(run, tool)
+        self.forget(run)
+
     def forget(self, run: str) -> None:
         """A run is over: drop what was remembered for it (always-answers, provenance, counts, event numbers)."""
         self._runs.forget(run)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.agent.delegated_run import DelegatedRun
 from toolcrib.agent.unreachable import Unreachable
-from toolcrib.errors import ToolError
+from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.event_loops import in_loop
 from toolcrib.events import Event
+from toolcrib.result import ToolResult
+from toolcrib.toolbox.provenance import of_messages
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:
@@ -94,6 +96,12 @@ class BackgroundTask:
     @property
     def running(self) -> bool:
         return not self._task.done()
+
+    def said(self, text: str, *, code: ErrorCode | None = None) -> ToolResult:
+        """A result with words of its agent. It has the mark of what came from outside if the agent took in such."""
+        result, outcome = ToolResult.of(text, code=code), self._work.value.run.outcome
+        result.outside = outcome is not None and bool(of_messages(outcome.messages).taint)
+        return result
 
     @property
     def progress(self) -> str:

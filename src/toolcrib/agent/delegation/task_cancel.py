@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from toolcrib.access import OWN
 from toolcrib.agent.delegation.background_tasks import BackgroundTasks
 from toolcrib.effect import Effect
+from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class TaskCancelParams(BaseModel):
 
 
 class TaskCancel(
-    Tool[TaskCancelParams, str],
+    Tool[TaskCancelParams, ToolResult],
     name="task_cancel",
     effect=Effect.READ,
     secrets=(),
@@ -40,9 +41,11 @@ class TaskCancel(
     def resources(self, params: TaskCancelParams) -> list[str]:
         return [f"{OWN}task/{params.task_id}"]
 
-    async def execute(self, params: TaskCancelParams, ctx: Context[Any]) -> str:
+    async def execute(self, params: TaskCancelParams, ctx: Context[Any]) -> ToolResult:
         task = ctx.of_run(BackgroundTasks).get(params.task_id)
         was_running = task.running
         await task.in_its_loop(task.cancel())
         task.told = task.read = True
-        return f"Task {task.id} {'was stopped' if was_running else 'had ended before'}. {task.text}"
+        return task.said(
+            f"Task {task.id} {'was stopped' if was_running else 'had ended before'}. {task.text}"
+        )

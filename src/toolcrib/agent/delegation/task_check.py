@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from toolcrib.access import OWN
 from toolcrib.agent.delegation.background_tasks import BackgroundTask, BackgroundTasks
 from toolcrib.effect import Effect
-from toolcrib.errors import ToolError
+from toolcrib.errors import ErrorCode
+from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class TaskCheckParams(BaseModel):
 
 
 class TaskCheck(
-    Tool[TaskCheckParams, str],
+    Tool[TaskCheckParams, ToolResult],
     name="task_check",
     effect=Effect.READ,
     secrets=(),
@@ -50,16 +51,14 @@ class TaskCheck(
     def resources(self, params: TaskCheckParams) -> list[str]:
         return [f"{OWN}task/{params.task_id}"]
 
-    async def execute(self, params: TaskCheckParams, ctx: Context[Any]) -> str:
+    async def execute(self, params: TaskCheckParams, ctx: Context[Any]) -> ToolResult:
         task = ctx.of_run(BackgroundTasks).get(params.task_id)
         if await task.in_its_loop(task.ended(params.timeout)):
             return result_of(task)
-        return f"Task {task.id} is running: {task.progress}."
+        return ToolResult.of(f"Task {task.id} is running: {task.progress}.")
 
 
-def result_of(task: BackgroundTask) -> str:
-    """The result of a task that has ended. Raises ToolError if it was not finished."""
+def result_of(task: BackgroundTask) -> ToolResult:
+    """The result of a task that has ended: an error if it was not finished."""
     task.told = task.read = True
-    if task.failed:
-        raise ToolError(task.text)
-    return task.text
+    return task.said(task.text, code=ErrorCode.TOOL_ERROR if task.failed else None)

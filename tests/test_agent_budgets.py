@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolcrib import Agent, Effect, Message, tool
-from toolcrib.agent import Budget, Reason, TranscriptFile, read_transcript
+from toolcrib.agent import Budget, ModelReviewer, Reason, TranscriptFile, read_transcript
 from toolcrib.messages import messages_from_json, messages_to_json
 from toolcrib.models import Scripted
 
@@ -63,6 +63,14 @@ async def test_calls_that_a_budget_does_not_pay_for_are_not_run(
         assert all(result.text == f"Not run: {detail}." for result in outcome.messages[-1].results)
 
 
+@pytest.mark.parametrize("option", ["budget", "conversation_budget"])
+async def test_with_a_limit_of_calls_none_begins_before_the_answer_is_whole(option: str) -> None:
+    turns = [calling("a"), calling("b", "c", "d")]
+    options: Any = {option: Budget(calls=2), "early_start": True}
+    outcome = await Agent(Scripted(turns), [look], **options).run("go")
+    assert (outcome.reason, ran) == (Reason.BUDGET, ["a"])
+
+
 async def test_an_outcome_counts_calls() -> None:
     outcome = await Agent(Scripted([calling("a", "b"), COMPLETED]), [look]).run("go")
     assert outcome.usage.calls == 2
@@ -112,6 +120,21 @@ async def test_what_nested_runs_used_stands_in_the_conversation(tmp_path: Path) 
         second = await agent.run("more", messages=messages)
         assert (second.reason, second.turns) == (Reason.BUDGET, 0)
         assert second.detail == "in this conversation 60 of 60 tokens are used"
+
+
+async def test_what_a_reviewer_used_stands_in_a_transcript_file(tmp_path: Path) -> None:
+    @tool(effect=Effect.WRITE, secrets=(), open_world=False)
+    def save(path: str) -> str:
+        """Save."""
+        return path
+
+    yes = {"calls": [{"name": "decide", "arguments": {"allow": True, "reason": "asked for"}}], "usage": USED}
+    turn = {"calls": [{"name": "save", "arguments": {"path": "a"}}], "usage": USED}
+    agent = Agent(Scripted([turn, saying("done")]), [save], reviewer=ModelReviewer(Scripted([yes])))
+    file = TranscriptFile(tmp_path / "run.jsonl")
+    outcome = await agent.run("go", transcript=file)
+    read = [message.usage for message in read_transcript(tmp_path / "run.jsonl") if message.usage is not None]
+    assert sum(usage.total_tokens for usage in read) == outcome.usage.total_tokens == 45
 
 
 async def test_calls_of_nested_runs_count() -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from toolcrib import Agent, Answer, Context, Effect, Question, Toolbox, ToolError, Verdict, tool
-from toolcrib.agent import Reason
+from toolcrib.agent import Budget, Reason
 from toolcrib.content import Image
 from toolcrib.events import CallFinished
+from toolcrib.facts import Facts
 from toolcrib.models import Scripted
 from toolcrib.rules import read_rules
 from toolcrib.sink import EventLog
+from toolcrib.toolbox import AutonomyPolicy
 from toolcrib.tools import Batch
 from toolcrib.toolset import prefixed
 
@@ -129,6 +131,70 @@ async def test_a_rule_about_a_tool_holds_in_a_batch() -> None:
     result = await Toolbox(world.tools(), policy=policy).call("batch", batch("look a", "look b"))
     assert world.done == ["look a"]
     assert "Not done: 2 (look)." in result.text
+
+
+class Hiding(AutonomyPolicy):
+    """A policy that allows a tool, for the calls of other tools, and does not show it to the model."""
+
+    def shows(self, facts: Facts, /) -> bool:
+        return facts.name != "look" and super().shows(facts)
+
+
+async def test_a_batch_reaches_no_tool_that_the_model_is_not_shown() -> None:
+    world = World()
+
+    @tool(effect=Effect.READ, secrets=())
+    async def wrapped(what: str, ctx: Context) -> str:
+        """Look, by a call of its own."""
+        return (await ctx.call("look", what=what)).text
+
+    result = await Toolbox([*world.tools(), wrapped], policy=Hiding("full")).call(
+        "batch", batch("look a", "wrapped b")
+    )
+    assert world.done == ["look b"]
+    assert '[1] look failed:\nTool "look" is not available now; nothing was run.' in result.text
+
+
+BUDGETS = [
+    # calls that the run has, calls of the batches of its turns, what is done, how the run ends
+    (4, [["save a", "save b", "save c"]], "abc", Reason.ANSWERED),
+    (3, [["save a", "save b", "save c"]], "", Reason.BUDGET),
+    (6, [["save a", "save b"], ["save c", "save d"]], "abcd", Reason.ANSWERED),
+    (5, [["save a", "save b"], ["save c", "save d"]], "ab", Reason.BUDGET),
+]
+
+
+@pytest.mark.parametrize(("calls", "turns", "done", "reason"), BUDGETS)
+@pytest.mark.parametrize("where", ["run", "conversation", "nested"])
+async def test_calls_of_a_batch_count_in_the_budget(
+    calls: int, turns: list[list[str]], done: str, reason: Reason, where: str
+) -> None:
+    world = World()
+    script: list[Any] = [{"calls": [{"name": "batch", "arguments": batch(*turn)}]} for turn in turns]
+    options: Any = {"autonomy": "full", "budget": Budget(calls=calls)}
+    if where == "conversation":
+        options = {"autonomy": "full", "conversation_budget": Budget(calls=calls)}
+    agent = Agent(Scripted([*script, "done"]), world.tools(), **({} if where == "nested" else options))
+    if where == "nested":
+        options["budget"] = Budget(calls=calls + 1)
+        ask: Any = {"calls": [{"name": "helper", "arguments": {"task": "x"}}]}
+        helper = Agent(Scripted([*script, "done"]), world.tools(), autonomy="full").as_tool(
+            "helper", "It helps."
+        )
+        agent = Agent(Scripted([ask, "done"]), [helper], **options)
+    outcome = await agent.run("go")
+    assert ([name[-1] for name in world.done], outcome.reason) == (list(done), reason)
+
+
+async def test_calls_of_a_batch_count_once_where_it_waited() -> None:
+    world = World()
+    turn = {"calls": [{"name": "batch", "arguments": batch("look a", "save b", "save c")}]}
+    agent = Agent(Scripted([turn, "done"]), world.tools(), on_question="suspend", budget=Budget(calls=4))
+    waiting = await agent.run("go")
+    for _ in waiting.questions:
+        question = waiting.questions[0]
+        waiting = await agent.resume(json.loads(json.dumps(waiting.to_json())), {question.id: "yes"})
+    assert (waiting.reason, waiting.usage.calls, len(world.done)) == (Reason.ANSWERED, 4, 3)
 
 
 @pytest.mark.parametrize("answers", [("yes", "yes"), ("yes", "no"), ("no", "no")])

@@ -26,6 +26,7 @@ else:
 
     Deps = TypeVar("Deps")
 T = TypeVar("T")
+Named = tuple[str, dict[str, Any]]  # a call: the name of its tool, and its arguments
 
 
 class Host(Protocol):
@@ -47,9 +48,7 @@ class Host(Protocol):
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]: ...
     def note(self, ctx: Context[Any], words: str) -> None: ...
     async def call(self, ctx: Context[Any], name: str, arguments: dict[str, Any]) -> ToolResult: ...
-    async def call_all(
-        self, ctx: Context[Any], calls: list[tuple[str, dict[str, Any]]]
-    ) -> list[ToolResult]: ...
+    async def call_all(self, ctx: Context[Any], calls: list[Named], from_model: bool) -> list[ToolResult]: ...
     def run(self, ctx: Context[Any], work: Coroutine[Any, Any, T]) -> T: ...
     def suspends(self, ctx: Context[Any]) -> bool: ...
     def account(self, ctx: Context[Any]) -> Any: ...
@@ -194,9 +193,12 @@ class Context(Generic[Deps]):
         """Call another tool: its call is validated, decided on and recorded like every other."""
         return await self._connected().call(self, name, arguments)
 
-    async def call_all(self, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
-        """Call several tools. Those that only read run side by side; the others wait for each other, as in a turn."""
-        return await self._connected().call_all(self, list(calls))
+    async def call_all(self, calls: Iterable[Named], *, from_model: bool = False) -> list[ToolResult]:
+        """Call several tools. Those that only read run side by side; the others wait for each other, as in a turn.
+
+        `from_model`: a model chose them. They may be of the tools that it is shown, and count in the run's budget.
+        """
+        return await self._connected().call_all(self, list(calls), from_model)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait, from a sync tool's worker thread, for `ctx.ask(...)`, `ctx.call(...)` or other async work."""

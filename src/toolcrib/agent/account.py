@@ -85,6 +85,13 @@ class Account:
         if self.outer is not None:
             self.outer.add(usage)
 
+    @property
+    def limits_calls(self) -> bool:
+        """Whether calls are limited, of this run or of one that it belongs to."""
+        budgets = [self.budget] if self._conversation is None else [self.budget, self._conversation]
+        mine = any(budget.calls is not None for budget in budgets)
+        return mine or (self.outer is not None and self.outer.limits_calls)
+
     def spent(self) -> str:
         """A sentence that says which limit is reached, of this run or of one that it belongs to; "" if none is."""
         if self._limited and (spent := self.budget.spent(self.usage, self.seconds)):

@@ -293,7 +293,7 @@ class RunLoop:
         if self._typed is not None and may_call:
             request = self._typed.asked(request)
         early_start: Callable[[int], EarlyStart] | None = None
-        if settings.early_start and may_call:
+        if settings.early_start and may_call and not self.account.limits_calls:
             early_start = partial(box.early_start, self.id, tool_list=tool_list, deps=self.deps)
         streaming = StreamingTurn(self.id, self.turns, box.open_call, self._restarted, early_start)
         try:
@@ -329,7 +329,7 @@ class RunLoop:
         The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
         """
         record = self._conversation.recorder()
-        whole = calls[:-1] if cut_off else calls
+        whole, used = calls[:-1] if cut_off else calls, self.usage
         last = streaming.streams.pop(len(whole), None)
         if last is not None:
             await last.discard(told=True)
@@ -346,7 +346,7 @@ class RunLoop:
                     record=record,
                 )
         finally:
-            if self.account.nested:
+            if self.usage is not used:  # by runs within the calls, calls of a batch, a reviewer
                 self._conversation.note_usage()
             self._note_unwritten()
         if cut_off:

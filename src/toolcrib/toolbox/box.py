@@ -227,10 +227,9 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
             timer=self._timer,
         )  # fmt: skip
         host.nested_box = lambda box, run, most: box._within(self, run, most)
-        self.suspensions = Suspensions(path, self._limiter)
+        self.suspensions = host.suspensions = Suspensions(path, self._limiter)
         host.inner_call = lambda call, key, deps, record: path.call((call, key, None), deps, None, record)
-        host.suspensions = self.suspensions
-        self._tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
+        self._tool_lists = host.tool_lists = ToolLists(self.registry, decider, host, operator, self._runs)
 
     # -- what is in the box
 

@@ -31,8 +31,10 @@ from toolcrib.toolbox.threads import Workers
 if TYPE_CHECKING:
     from toolcrib.access import Access
     from toolcrib.audit import AuditLog
+    from toolcrib.toolbox.listing import ToolLists
     from toolcrib.toolbox.report import Record
     from toolcrib.toolbox.suspensions import Suspensions
+    from toolcrib.toolbox.tool_list import ToolList
 
 __all__ = ["ContextHost", "InnerCall"]
 
@@ -64,11 +66,13 @@ class ContextHost:
         "input",
         "nested_box",
         "suspensions",
+        "tool_lists",
     )
 
     # Set where the path is made, which itself needs a host.
     inner_call: InnerCall
     suspensions: Suspensions
+    tool_lists: ToolLists
     nested_box: Callable[[Any, str, Effect], Any]
 
     def __init__(
@@ -249,7 +253,9 @@ class ContextHost:
             runs.add_taint(run, name)
         return result
 
-    async def call_all(self, ctx: Context[Any], calls: list[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
+    async def call_all(
+        self, ctx: Context[Any], calls: list[tuple[str, dict[str, Any]]], from_model: bool
+    ) -> list[ToolResult]:
         if self._sink.depth(ctx.key.run) >= MAX_DEPTH:
             return [model_messages.too_deep(name, MAX_DEPTH) for name, _ in calls]
         runs = self._decider.runs
@@ -257,34 +263,56 @@ class ContextHost:
         first, made = ctx._inner + 1, [ToolCall(name, arguments) for name, arguments in calls]
         ctx._inner += len(calls)
         keys = [CallKey(run, 0, first + index) for index in range(len(made))]
+        shown = await self.tool_lists.current(ctx.key.run, ctx.deps) if from_model else None
+        if from_model:
+            self._count(ctx, keys)
+        walk = partial(self._turn, ctx, made, keys, shown)
         suspension = runs.suspension(ctx.key.run)
         if suspension is None:
             try:
-                return await self._turn(ctx, made, keys, {}, None)
+                return await walk({}, None)
             finally:
                 if ctx._host is None:
                     runs.close_inner(ctx.key)
-        results = await suspension.inner_turn(ctx, made, keys, partial(self._turn, ctx, made, keys))
+        results = await suspension.inner_turn(ctx, made, keys, walk)
         for (name, _), result in zip(calls, results, strict=True):
             if result.outside:
                 runs.add_taint(run, name)
         return results
+
+    def _count(self, ctx: Context[Any], keys: list[CallKey]) -> None:
+        """Count calls that a model chose in the account of the run. ToolError if its budget does not cover them."""
+        runs = self._decider.runs
+        account, suspension = runs.account(ctx.key.run), runs.suspension(ctx.key.run)
+        if suspension is not None:  # what was counted before the run waited is not counted again
+            keys = [key for key in keys if not suspension.knows(ctx, key)]
+        if account is None or not keys:
+            return
+        from toolcrib.messages import Usage
+
+        account.add(Usage(calls=len(keys)))
+        if spent := account.spent():
+            raise ToolError(f"Nothing was run: {spent}.")
 
     async def _turn(
         self,
         ctx: Context[Any],
         calls: list[ToolCall],
         keys: list[CallKey],
+        shown: ToolList | None,
         done: Mapping[int, ToolResult],
         record: Record | None,
     ) -> list[ToolResult]:
-        """Walk calls that a tool makes at one time as those of a turn; `done` are results that some have already."""
+        """Walk calls that a tool makes at one time as those of a turn; `done` are results that some have already.
+
+        They may be of the tools that are `shown` to the model, where it chose them.
+        """
         from toolcrib.toolbox.turn import TurnCalls
 
         if not calls:
             return []
         return await TurnCalls(
-            self.suspensions.path, calls, keys[0], tool_list=None, streams={}, early=None, deps=ctx.deps,
+            self.suspensions.path, calls, keys[0], tool_list=shown, streams={}, early=None, deps=ctx.deps,
             timeout=None, record=record, done=done, suspensions=self.suspensions,
         ).run()  # fmt: skip
 

@@ -141,6 +141,7 @@ class CallPath:
         record: Record | None,
     ) -> ToolResult:
         """Run a prepared call that the caller kept, with the answer to its question; nobody is asked here."""
+        name = prepared.call.name
 
         async def granted() -> Ready | ToolResult:
             if isinstance(prepared, Pending):
@@ -148,11 +149,9 @@ class CallPath:
                 return reply.refusal if isinstance(reply, AskAgain) else reply
             assert isinstance(prepared, Ready)
             if isinstance(answer, Answer) and not answer.allows:  # a no that nobody asked for holds too
-                return model_messages.rejected(prepared.call.name, answer.message)
+                return model_messages.rejected(name, answer.message)
             checked = await self.questions.recheck(prepared)
-            return (
-                model_messages.nobody_to_ask(prepared.call.name) if isinstance(checked, Pending) else checked
-            )
+            return model_messages.nobody_to_ask(name) if isinstance(checked, Pending) else checked
 
         return await self._execute_once(prepared, granted, deps, timeout, record)
 

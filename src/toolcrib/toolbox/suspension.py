@@ -268,6 +268,10 @@ class Suspension:
                 journal.state = saved.get("state")
         return journal
 
+    def knows(self, ctx: Context[Any], key: CallKey) -> bool:
+        """Whether a call within the call of `ctx` was made before the run waited."""
+        return key.index in self.journal(ctx).results or key in self.saved
+
     async def inner_call(self, ctx: Context[Any], call: ToolCall, key: CallKey, walk: Walk) -> ToolResult:
         """Walk a call that a tool makes, or give it the result that the same call had in an earlier run of the tool.
 

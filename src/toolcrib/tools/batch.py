@@ -55,7 +55,7 @@ class Batch(
         if any(call.tool in (BATCH, ctx.tool) for call in params.calls):
             raise ToolError("Nothing was run: a batch holds no other batch. Put its calls into this one.")
         calls = [(call.tool, call.arguments) for call in params.calls]
-        return told([name for name, _ in calls], await ctx.call_all(calls))
+        return told([name for name, _ in calls], await ctx.call_all(calls, from_model=True))
 
 
 def told(names: list[str], results: list[ToolResult]) -> ToolResult:

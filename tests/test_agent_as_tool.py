@@ -11,13 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib import Agent, Answer, Context, Effect, Question, Toolbox, ToolFactory, Verdict, tool
+from toolcrib import (
+    Agent,
+    Answer,
+    Context,
+    Effect,
+    Question,
+    Toolbox,
+    ToolCall,
+    ToolFactory,
+    ToolResult,
+    Verdict,
+    tool,
+)
 from toolcrib.agent import Budget, Outcome, Reason
 from toolcrib.audit import AuditLog
 from toolcrib.events import Event, RunFinished, RunStarted
 from toolcrib.models import Scripted
-from toolcrib.rules import Limit, Rule, RulePolicy, read_rules
+from toolcrib.prepared import Prepared, Ready
+from toolcrib.rules import Limit, RateLimits, Rule, RulePolicy, read_rules
 from toolcrib.sink import EventLog
+from toolcrib.toolbox import NextExecute, NextPrepare
 from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
 from toolcrib.toolset import StaticToolset
@@ -215,6 +229,39 @@ async def test_a_limit_of_the_inner_box_holds_for_each_of_its_runs() -> None:
     script = [calling("look", path="a"), calling("look", path="a"), saying("found it")]
     outcome = await outer_of(helper_of(*script, *script, limits=[Limit(1)]), calls=2).run("go")
     assert [told(nested, n)[:3] for nested in outcome.nested for n in range(2)] == ["saw", "Too"] * 2
+
+
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("how", ["restricted", "the same limits and steps"])
+async def test_limits_and_middleware_that_both_boxes_share_count_and_run_once(
+    how: str, between: bool
+) -> None:
+    """Also where a box of other limits stands between the two."""
+    limits, stepped = RateLimits([Limit(3, ("look",), seconds=3600)]), list[str]()
+
+    async def prepares(call: ToolCall, next: NextPrepare) -> Prepared:
+        stepped.append(f"prepare {call.name}")
+        return await next(call)
+
+    async def executes(prepared: Ready, next: NextExecute) -> ToolResult:
+        stepped.append(prepared.call.name)
+        return await next(prepared)
+
+    shared: Any = {"limits": limits, "around_prepare": [prepares], "around_execute": [executes]}
+    box = Toolbox([look], autonomy="full", **shared)
+    script = [*[calling("look", path="a")] * 3, saying("found it")]
+    if how == "restricted":
+        helper = Agent(Scripted(script), toolbox=box.restricted(["look"]))
+    else:
+        helper = helper_of(*script, **shared)
+    if between:
+        helper = outer_of(helper, limits=[Limit(9)])
+    outer = Toolbox([helper.as_tool("helper", "It helps.")], autonomy="full", **shared)
+    script = [calling("helper", task="find it"), saying("all done")]
+    outcome = await Agent(Scripted(script), toolbox=outer).run("go")
+    nested = outcome.nested[0].nested[0] if between else outcome.nested[0]
+    assert [told(nested, n)[:3] for n in range(3)] == ["saw"] * 3
+    assert [step for step in stepped if "look" in step] == ["prepare look", "look"] * 3
 
 
 # -- its events

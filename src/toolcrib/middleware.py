@@ -57,6 +57,13 @@ class Steps(NamedTuple):
             (*outer.around_prepare, *self.around_prepare), (*outer.around_execute, *self.around_execute)
         )
 
+    def without(self, others: Steps) -> Steps:
+        """These steps but those that are among others."""
+        return Steps(
+            tuple(step for step in self.around_prepare if step not in others.around_prepare),
+            tuple(step for step in self.around_execute if step not in others.around_execute),
+        )
+
 
 def as_steps(around_prepare: Iterable[PrepareStep], around_execute: Iterable[ExecuteStep]) -> Steps:
     """The steps of two lists; TypeError for what is not a list of functions."""

@@ -302,21 +302,19 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
         Approver, approvals, audit log and events are the other box's; limits and middleware are those of both.
         """
-        from toolcrib.toolbox.nested import BothLimiters, BothPolicies
+        from toolcrib.toolbox.nested import BothPolicies, both_limiters
 
         made = copy.copy(self)
         made._portal = Portal()
         made.masking, made.sink = nested_masking(self.masking, outer.masking, outer.sink)
         made._mask = made.masking.mask if made.masking is not None else unmasked
-        made._limiter = (
-            outer._limiter if self._limiter is None else BothLimiters(self._limiter, outer._limiter, run)
-        )
+        made._limiter = both_limiters(self._limiter, outer._limiter, run)
         made._audit = outer._audit if outer._audit is not None else self._audit
         made._runs, made._approving = outer._runs, outer._approving
         made._approvals = outer._approvals.masked(made._mask)
         made._operator = OperatorLog(made.sink, made._mask)
         made._report = Report(made.sink, self._stats, made._operator, made._mask, made.masking, made._audit)
-        made._steps = self._steps.within(outer._steps)
+        made._steps = self._steps.without(outer._steps).within(outer._steps)
         if outer.telemetry.given:
             made.telemetry = outer.telemetry
         made._compose_path(BothPolicies(self.policy, outer._decider, most))

@@ -10,7 +10,7 @@ from toolcrib.facts import Facts
 from toolcrib.toolbox.policy import Decision, Policy, PolicyRequest, Verb
 from toolcrib.toolbox.runs import Limiter
 
-__all__ = ["BothLimiters", "BothPolicies", "NestedRun"]
+__all__ = ["BothPolicies", "NestedRun", "both_limiters"]
 
 ORDER = (Verb.ALLOW, Verb.ASK, Verb.DENY)
 
@@ -76,12 +76,22 @@ class BothPolicies:
 _MAY = {Effect.READ: "only read", Effect.WRITE: "change, but not destroy, something", Effect.DESTRUCTIVE: ""}
 
 
+def both_limiters(own: Limiter | None, outer: Limiter | None, run: str) -> Limiter | None:
+    """The limits of both for a nested run. One that is among the outer ones already counts each call once."""
+    return outer if own is None or own in _all_of(outer) else BothLimiters(own, outer, run)
+
+
+def _all_of(limiter: Limiter | None) -> list[Limiter | None]:
+    """A limiter, or those that it was made of."""
+    return [limiter] if not isinstance(limiter, BothLimiters) else [limiter.own, *_all_of(limiter.outer)]
+
+
 class BothLimiters:
     """Two limiters: the own one counts for the nested run, the outer one for the outermost run."""
 
     def __init__(self, own: Limiter, outer: Limiter | None, run: str) -> None:
-        self._own = own
-        self._outer = outer
+        self.own = own
+        self.outer = outer
         self._run = run
         self.nested_runs: tuple[str, ...] = (
             run,
@@ -89,22 +99,22 @@ class BothLimiters:
         )  # whose limits count, too
 
     def resume(self, run: str, taken: Mapping[str, int]) -> None:
-        if (resume := getattr(self._own, "resume", None)) is not None:
+        if (resume := getattr(self.own, "resume", None)) is not None:
             resume(run, taken)
 
     def take(self, run: str, tool: str) -> str:
-        why = self._own.take(self._run, tool)
-        if why or self._outer is None:
+        why = self.own.take(self._run, tool)
+        if why or self.outer is None:
             return why
-        why = self._outer.take(run, tool)
+        why = self.outer.take(run, tool)
         if why:
-            self._own.give_back(self._run, tool)
+            self.own.give_back(self._run, tool)
         return why
 
     def give_back(self, run: str, tool: str) -> None:
-        self._own.give_back(self._run, tool)
-        if self._outer is not None:
-            self._outer.give_back(run, tool)
+        self.own.give_back(self._run, tool)
+        if self.outer is not None:
+            self.outer.give_back(run, tool)
 
     def forget(self, run: str) -> None:
-        self._own.forget(self._run)
+        self.own.forget(self._run)

@@ -300,6 +300,22 @@ CREDENTIALS = [
     form("?", value={"type": "string", "title": "Contrase\u00f1a"}),
     form("?", value={"type": "string", "title": "\u5bc6\u7801"}),
     form("?", value={"type": "string", "title": "\uff30\uff41\uff53\uff53\uff57\uff4f\uff52\uff44"}),
+    *(
+        form("?", value={"type": "string", "title": title})
+        for title in (
+            "Your p\u0430ssw\u043erd",  # Cyrillic
+            "\u0420\u0410\u0405\u0405W\u041eRD",
+            "Ap\u03b9 \u03ba\u03b5\u03b3",  # Greek
+            "\u1d18\u1d00\ua731\ua731\u1d21\u1d0f\u0280\u1d05",  # small capitals
+            "Pa\u0332sswo\u0332rd",
+            "Client sec\u200bret",
+            "Passw0rd",
+            "P@$$word",
+            "P A S S W O R D",
+            "t.o.k.e.n",
+        )
+    ),
+    form("?", **{"sec\u00adret": {"type": "string", "title": "Code"}}),
 ]
 
 
@@ -319,6 +335,9 @@ async def test_a_form_that_speaks_of_a_credential_warns_the_person() -> None:
         ("Ihr Kennwort, bitte.", "string"),
         ("\u041f\u0430\u0440\u043e\u043b\u044c?", "string"),
         ("Your PIN?", "integer"),
+        ("Type your p\u0430ssw\u043erd.", "string"),
+        ("The verification code from your phone?", "string"),
+        ("Your GitHub t\u00f6ken?", "string"),
     ):
         _, asked, _ = await answered(None, a=form(words, value={"type": kind}))
         assert "do not type a credential here" in asked[0].reason

@@ -39,6 +39,7 @@ MAX_TEXT = 20_000  # characters of a value
 
 Kind = Literal["text", "number", "integer", "boolean", "choice", "choices"]
 FORMATS = ("email", "uri", "date", "date-time")
+WHOLE = re.compile(r"[+-]?\d+")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\Z")
 
 
@@ -263,7 +264,7 @@ def _read_text(field: FormField, given: Any) -> str:
     if field.format == "uri" and not urlsplit(given).scheme:
         raise ValueError
     if field.format == "date":
-        date.fromisoformat(given)
+        return date.fromisoformat(given).isoformat()
     if field.format == "date-time":
         datetime.fromisoformat(given)
     return given
@@ -272,11 +273,17 @@ def _read_text(field: FormField, given: Any) -> str:
 def _read_number(field: FormField, given: Any) -> float | int:
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         raise ValueError
-    number = float(given) if isinstance(given, str) else given
+    number: float | int = _typed_number(given) if isinstance(given, str) else given
     if not math.isfinite(number):
         raise ValueError
     _in_range(field, number)
-    return int(number) if number == int(number) and isinstance(given, str) else number
+    return number
+
+
+def _typed_number(given: str) -> float | int:
+    """The number that a person typed. A long one, such as that of an account, has more digits than a float keeps."""
+    number = int(given) if WHOLE.fullmatch(given.strip()) else float(given)
+    return int(number) if number == int(number) else number
 
 
 def _read_integer(field: FormField, given: Any) -> int:
@@ -307,12 +314,25 @@ def _read_choice(field: FormField, given: Any) -> str:
 
 def _read_choices(field: FormField, given: Any) -> list[str]:
     if isinstance(given, str):
-        given = [part for part in (piece.strip() for piece in given.split(",")) if part]
+        given = _parted(field, given)
     if not isinstance(given, list | tuple):
         raise ValueError
     chosen = list(dict.fromkeys(_read_choice(field, one) for one in given))
     _in_range(field, len(chosen))
     return chosen
+
+
+def _parted(field: FormField, given: str) -> list[str]:
+    """The choices in a text, with commas between them. An option may have commas itself."""
+    pieces, parts = given.split(","), list[str]()
+    names = {name.strip().casefold() for option in field.options for name in option}
+    most = 1 + max(name.count(",") for name in names)
+    while pieces:
+        joined = (",".join(pieces[:count]).strip() for count in range(min(len(pieces), most), 0, -1))
+        part = next((words for words in joined if words.casefold() in names), pieces[0].strip())
+        del pieces[: part.count(",") + 1]
+        parts += [part] if part else []
+    return parts
 
 
 READERS: dict[str, Callable[[FormField, Any], Any]] = {
@@ -332,7 +352,11 @@ def _in_range(field: FormField, number: float) -> None:
 
 
 def _limit(given: Any) -> float | None:
-    known = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+    """A limit that can be met: of a number that is too large for a float nobody types more."""
+    try:
+        known = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+    except OverflowError:
+        return None
     return given if known else None
 
 

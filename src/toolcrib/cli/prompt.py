@@ -98,7 +98,7 @@ async def _ask_form(console: Console, question: Question) -> Answer:
                 values[field.name] = field_value(field, given.strip())
                 break
             except ValueError as problem:
-                console.print(Text(on_one_line(str(problem)), "yellow"))
+                print_lines(console, [("yellow", f"{MARGIN}{on_one_line(str(problem))}")])
                 if not again:
                     return Answer(Verdict.NO, by="terminal")
     given = await _line(console, f"Send this to the server {on_one_line(question.source)}? [y]es  [n]o")

@@ -13,11 +13,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from toolcrib.credentials import foreign_credential, is_credential
+from toolcrib.credentials import CAMEL, foreign_credential, is_credential
 from toolcrib.forms import FormField, read_form
+from toolcrib.look_alikes import as_it_looks
 from toolcrib.question import Answer, InputRequest
 from toolcrib.visible import escape_invisible, on_one_line, spelled_out
 
@@ -34,7 +34,8 @@ AUTHORITY = re.compile(
 )  # no user, nothing that is decoded later
 ABOUT_CREDENTIALS = re.compile(
     r"pass[ -]?word|pass[ -]?phrase|passcode|api[ _-]?key|secret[ _-]?key|private[ _-]?key|access[ _-]?token|"
-    r"recovery (code|phrase)|seed phrase|one-time (code|password)|credit card|card number|\bcvv\b|\bcvc\b|\bpin\b",
+    r"recovery (code|phrase)|seed phrase|mnemonic|one-time (code|password)|(verification|security|login|authentication) code|"
+    r"credit card|card number|\b(cvv|cvc|pin|pw|otp|totp|2fa|mfa|secret|token)\b",
     re.IGNORECASE,
 )
 
@@ -57,17 +58,18 @@ def input_request(server: str, params: Mapping[str, Any], *, credentials: bool =
     text = escape_invisible(message[:MAX_MESSAGE]).strip() or "(The server says nothing.)"
     if params.get("mode") == "url":
         return _about_url(server, text, params.get("url"))
-    form = tuple(map(_safe, read_form(params.get("requestedSchema") or {})))
-    typed = [field for field in form if field.kind in ("text", "number", "integer")]
-    asked = [field for field in typed if _is_credential(field)]
+    written = read_form(params.get("requestedSchema") or {})
+    typed = [field for field in written if field.kind in ("text", "number", "integer")]
+    asked = [field for field in typed if _is_credential(field.name) or _is_credential(field.title)]
     if asked and not credentials:
         named = ", ".join(repr(on_one_line(field.name, 60)) for field in asked)
         raise CannotAsk(f"the server {server!r} asked the user to type a credential into a form ({named})")
-    words = " ".join([text, *(f"{field.title} {field.description}" for field in form)])
+    words = " ".join([message, *(f"{field.label} {field.description}" for field in written)])
     suspicious = _speaks_of(words) if typed else ""
     warning = f"; it speaks of {suspicious!r}: do not type a credential here" if suspicious else ""
     reason = f"the MCP server {server!r} asks, not toolcrib and not the model{warning}"
-    options = () if form else (YES, NO)
+    options = () if written else (YES, NO)
+    form = tuple(map(_safe, written))
     return InputRequest(text, options, form=form, source=server, reason=reason)
 
 
@@ -120,13 +122,15 @@ def _is_loopback(host: str) -> bool:
 
 
 def _speaks_of(words: str) -> str:
-    """The first credential that a text speaks of, or ""."""
-    found = ABOUT_CREDENTIALS.search(normalize("NFKC", words))
+    """The first credential that a text speaks of, or "". It counts how the text looks, not how it is spelled."""
+    looks = as_it_looks(words)
+    found = ABOUT_CREDENTIALS.search(" ".join([looks, CAMEL.sub(" ", looks)]))
     return found[0].lower() if found else foreign_credential(words)
 
 
-def _is_credential(field: FormField) -> bool:
-    return is_credential(field.name) or is_credential(field.title)
+def _is_credential(name: str) -> bool:
+    """Whether a name says that its value is a credential, as it is spelled or as it looks."""
+    return is_credential(name) or is_credential(as_it_looks(name))
 
 
 def _safe(field: FormField) -> FormField:

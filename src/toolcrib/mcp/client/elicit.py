@@ -34,8 +34,9 @@ AUTHORITY = re.compile(
 )  # no user, nothing that is decoded later
 ABOUT_CREDENTIALS = re.compile(
     r"pass[ -]?word|pass[ -]?phrase|passcode|api[ _-]?key|secret[ _-]?key|private[ _-]?key|access[ _-]?token|"
-    r"recovery (code|phrase)|seed phrase|mnemonic|one-time (code|password)|(verification|security|login|authentication) code|"
-    r"credit card|card number|\b(cvv|cvc|pin|pw|otp|totp|2fa|mfa|secret|token)\b",
+    r"recovery (code|phrase)|seed phrase|mnemonic|one-time (code|password)|"
+    r"(verification|security|login|authentication) code|credit card|card number|"
+    r"\b(cvv|cvc|pin|pw|otp|totp|2fa|mfa|secret|token)\b",
     re.IGNORECASE,
 )
 

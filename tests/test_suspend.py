@@ -612,6 +612,38 @@ async def test_a_step_that_was_allowed_may_have_changed_something() -> None:
         assert (world.done, outcome.messages[-2].results[0].is_error) == (done, not idempotent)
 
 
+@pytest.mark.promise("security.md", "it is looked at again after the wait, also in another process")
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize(("answer", "shown"), [("yes", ["one", "two"]), ("no", ["one"])])
+async def test_a_yes_to_a_step_is_to_the_details_that_were_shown(
+    later: bool, answer: str, shown: list[str]
+) -> None:
+    """Also where they change after the yes, because the tool runs again for another question."""
+    world, state, asked = World(), ["one"], list[str]()
+
+    async def steps(n: int, ctx: Context) -> str:
+        "Two steps."
+        details = state[0]
+        await ctx.ask("go", details=details)
+        if later:
+            await ctx.ask("go further")
+        world.done.append(details)
+        return "done"
+
+    tools = [tool(steps, effect=WRITE, secrets=(), idempotent=True)]
+    agent = agent_of([[("steps", 1)]], world, tools=tools)
+    outcome = await agent.run("go")
+    while outcome.reason is Reason.WAITING:
+        [question] = outcome.questions
+        if question.preview:
+            asked.append(question.preview)
+        if question.action == ("go further" if later else "go"):
+            state[0] = "two"
+        said = answer if question.preview else "yes"
+        outcome = await agent.resume(json.loads(json.dumps(outcome.to_json())), {question.id: said})
+    assert (asked, world.done) == (shown, shown[1:])
+
+
 async def test_a_tool_that_does_something_else_the_second_time_is_stopped() -> None:
     world = World()
 

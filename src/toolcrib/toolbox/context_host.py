@@ -176,6 +176,7 @@ class ContextHost:
             fingerprint=mark,
             patterns=patterns,
             preview=details,
+            digest=fingerprint("details", details) if details else "",  # a yes is to what was shown
             strict=decision.strict,
             lastings=decider.approvals.lastings(),
             title=definition.facts.title,

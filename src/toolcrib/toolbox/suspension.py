@@ -81,7 +81,7 @@ class Journal:
     repeatable: bool  # whether the tool's own code may run twice
     effect: Effect
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
-    answers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # by fingerprint, in order
+    answers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # by what was asked, in order
     unused: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # of an earlier run of the tool
     state: Any = None  # what the tool gave to go on from, so that it does not begin again
     acted: bool = False  # whether a step was allowed, after which the tool may have changed something
@@ -327,13 +327,14 @@ class Suspension:
     def answered(self, ctx: Context[Any], question: Question) -> Answer | None:
         """The answer to a question of a running tool: what was answered in an earlier run of the tool comes first."""
         journal = self.journal(ctx)
+        asked = question.fingerprint if not question.digest else question.id
         for place, (mark, known) in enumerate(journal.unused):
-            if mark == question.fingerprint:
+            if mark == asked:
                 del journal.unused[place]
                 return Answer(**known)
         answer = self.answer(question)
         if answer is not None:
-            journal.answers.append((question.fingerprint, answer.to_dict()))
+            journal.answers.append((asked, answer.to_dict()))
         return answer
 
     def save_state(self, ctx: Context[Any], state: Any) -> None:

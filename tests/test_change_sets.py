@@ -4,6 +4,7 @@ and the next use of the workspace finishes the set.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
-from toolcrib.tools import EditFile, EditFileParams, Workspace, local_changes
+from toolcrib.tools import EditFile, EditFileParams, Workspace, change_journal, local_changes
 from toolcrib.tools.backends import Change, Delete, Move, Write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a fork of this process")
@@ -50,8 +51,10 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, before_step: int, do: Callable[[], Any]) -> None:
         self.left = before_step
         self.do = do
-        for name in ("rename_in", "remove_in"):
-            monkeypatch.setattr(local_changes, name, self._counted(getattr(local_changes, name)))
+        for name in ("rename_in", "rename_new_in", "remove_in"):
+            counted = self._counted(getattr(local_changes, name, getattr(change_journal, name)))
+            for module in (local_changes, change_journal):
+                monkeypatch.setattr(module, name, counted)
 
     def _counted(self, real: Callable[..., None]) -> Callable[..., None]:
         def step(*args: Any) -> None:
@@ -109,6 +112,52 @@ def test_a_step_that_fails_takes_back_those_before_it(
         Workspace(root).apply(CHANGES)
     assert tree(root) == OLD
     assert not (root / "d").exists()
+
+
+NEW_FILES: dict[str, list[Change]] = {
+    "a move": [Move("c", "f")],
+    "a new file": [Write("f", b"new f")],
+    "a new file among others": [Write("a", b"new a"), Write("f", b"new f"), Delete("b")],
+}
+
+
+@pytest.mark.parametrize("changes", NEW_FILES.values(), ids=NEW_FILES)
+@pytest.mark.parametrize("second_names", [True, False])
+def test_a_file_that_comes_in_between_is_not_replaced(
+    root: Path, changes: list[Change], second_names: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not second_names:  # as on FAT
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(os, "link", refuse)
+    real = local_changes.rename_new_in
+
+    def late(*args: Any) -> None:
+        (root / "f").write_bytes(b"mine")
+        real(*args)
+
+    monkeypatch.setattr(local_changes, "rename_new_in", late)
+    with pytest.raises(ToolError, match="f exists already; nothing was changed"):
+        Workspace(root).apply(changes)
+    assert tree(root) == {**OLD, "f": b"mine"}
+
+
+def test_a_file_that_changes_while_it_is_moved_is_not_lost(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = local_changes.link_in
+
+    def late(*args: Any) -> None:
+        real(*args)
+        (root / "mine").write_bytes(b"mine")
+        (root / "mine").rename(root / "c")
+
+    monkeypatch.setattr(local_changes, "link_in", late)
+    with pytest.raises(ToolError, match="c was changed by somebody else"):
+        Workspace(root).apply([Move("c", "f")])
+    assert tree(root) == {**OLD, "c": b"mine"}
 
 
 @pytest.mark.parametrize("undone", range(3))

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "remove_folder_in",
     "remove_in",
     "rename_in",
+    "rename_new_in",
     "scanned",
     "status_in",
     "status_of",
@@ -51,6 +52,16 @@ NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BINARY: int = getattr(os, "O_BINARY", 0)
+# What a file system answers that gives a file one name only, or too few.
+NO_SECOND_NAMES = (
+    errno.EPERM,
+    errno.EACCES,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EINVAL,
+    errno.EMLINK,
+)
 
 
 def open_root(path: str) -> FolderHandle:
@@ -147,6 +158,36 @@ def rename_in(folder: FolderHandle, old: str, new: str) -> None:
         os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
     else:
         os.replace(os.path.join(folder, old), os.path.join(folder, new))
+
+
+def rename_new_in(folder: FolderHandle, old: str, new: str) -> None:
+    """Rename a file in a folder, and replace nothing. Raises OSError, FileExistsError if the new name is taken.
+
+    A file system without second names for files, such as FAT, cannot do that in one step: there the new name is looked
+    for just before, and a file of that name which another program makes in between is replaced.
+    """
+    if not isinstance(folder, int):
+        os.rename(os.path.join(folder, old), os.path.join(folder, new))  # on Windows it replaces nothing
+        return
+    try:
+        link_in(folder, old, folder, new)
+    except OSError as problem:
+        if problem.errno not in NO_SECOND_NAMES:
+            raise
+        if _is_there(folder, new):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from None
+        rename_in(folder, old, new)
+    else:
+        with suppress(OSError):  # the file has its new name
+            remove_in(folder, old)
+
+
+def _is_there(folder: FolderHandle, name: str) -> bool:
+    try:
+        status_in(folder, name)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def remove_in(folder: FolderHandle, name: str) -> None:

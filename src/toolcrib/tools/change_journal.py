@@ -18,17 +18,27 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.dataclass import dataclass
-from toolcrib.folder_handles import FolderHandle, close_handle, remove_in, rename_in, sync_folder
+from toolcrib.folder_handles import (
+    FolderHandle,
+    close_handle,
+    remove_in,
+    rename_in,
+    rename_new_in,
+    sync_folder,
+)
 from toolcrib.private_files import OPEN_FLAGS, locked, replace_private_file, state_folder
 from toolcrib.tools.workspace_paths import FileVersion, file_version
 
-FORMAT = 1
+FORMAT = 2
 FORWARD, BACK = "forward", "back"
 
 
 @dataclass(frozen=True, slots=True)
 class JournalStep:
-    """One name: its folder and name, the names of its new content and of what was there, and the versions of both."""
+    """One name: its folder and name, the names of its new content and of what was there, and their versions.
+
+    Where files have one name only, what was there is kept as a copy, whose version `kept` is another than `old`.
+    """
 
     folder: str
     name: str
@@ -36,6 +46,7 @@ class JournalStep:
     backup: str
     new: FileVersion | None
     old: FileVersion | None
+    kept: FileVersion | None
 
 
 class ChangeJournal:
@@ -95,7 +106,7 @@ class ChangeJournal:
             with suppress(OSError):
                 folder = open_folder(step.folder)
                 try:
-                    (_forward if note["direction"] == FORWARD else _back)(folder, step)
+                    (_forward if note["direction"] == FORWARD else take_back)(folder, step)
                     for left in filter(None, (step.prepared, step.backup)):
                         with suppress(OSError):
                             remove_in(folder, left)
@@ -111,20 +122,21 @@ def _forward(folder: FolderHandle, step: JournalStep) -> None:
     if not step.prepared:
         remove_in(folder, step.name)
     elif file_version(folder, step.prepared) == step.new:
-        rename_in(folder, step.prepared, step.name)
+        (rename_new_in if step.old is None else rename_in)(folder, step.prepared, step.name)
 
 
-def _back(folder: FolderHandle, step: JournalStep) -> None:
+def take_back(folder: FolderHandle, step: JournalStep) -> None:
+    """Takes back a step that was made; what somebody changed since then stays. Raises OSError."""
     if file_version(folder, step.name) != step.new:
         return  # taken back already, or changed by somebody else
     if step.old is None:
         remove_in(folder, step.name)
-    elif file_version(folder, step.backup) == step.old:
-        rename_in(folder, step.backup, step.name)
+    elif file_version(folder, step.backup) == step.kept:
+        (rename_new_in if step.new is None else rename_in)(folder, step.backup, step.name)
 
 
 def _step(saved: dict[str, Any]) -> JournalStep:
     versions: dict[str, Any] = {
-        key: FileVersion(**saved[key]) if saved[key] else None for key in ("new", "old")
+        key: FileVersion(**saved[key]) if saved[key] else None for key in ("new", "old", "kept")
     }
     return JournalStep(**{**saved, **versions})

@@ -2,8 +2,8 @@
 
 1. Where each name leads is looked up, its folder is opened, and the version that the change expects is compared.
 2. New contents are written beside their targets, on disk; of what is replaced or removed, a link is kept beside it.
-3. Each step is one rename or removal in an open folder. If a step fails, those before it are taken back.
-   `change_journal` says what holds if the process is killed.
+3. Each step is one rename or removal in an open folder. A new file replaces nothing, also not a file that came in
+   between. If a step fails, those before it are taken back. `change_journal` says what holds if the process is killed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from toolcrib.folder_handles import (
     remove_folder_in,
     remove_in,
     rename_in,
+    rename_new_in,
     scanned,
     status_in,
     sync_folder,
@@ -52,7 +53,7 @@ from toolcrib.tools.backends.protocol import (
     permit_all,
     version_of,
 )
-from toolcrib.tools.change_journal import BACK, FORWARD, ChangeJournal, JournalStep
+from toolcrib.tools.change_journal import BACK, FORWARD, ChangeJournal, JournalStep, take_back
 from toolcrib.tools.workspace_paths import (
     FileVersion,
     WorkspacePath,
@@ -144,6 +145,7 @@ class ChangeSet:
             return False
         source = self._step(change.path, (Reach.DELETE, Reach.READ), must_exist=True)
         self._expect(source, change.expect)
+        source.expected = True  # it is removed, so that it must be what gets the new name
         target = self._step(change.to, (Reach.WRITE,))
         self._expect(target, ABSENT)
         return True
@@ -305,28 +307,20 @@ class ChangeSet:
     def _commit(self, *, noted: bool) -> None:
         """Makes the steps, or takes back those that were made."""
         ordered = sorted(self.steps, key=lambda step: not step.prepared)
-        notes = [_note(step) for step in ordered] if noted else []
+        notes = [_note(step) for step in ordered] if len(ordered) > 1 else []
         if noted:
             self.journal.write(FORWARD, notes)
         done: list[FileStep] = []
         try:
             for step in ordered:
                 with self._words(step):
-                    if step.prepared:
-                        rename_in(step.folder, step.prepared, step.name)
-                        step.prepared = ""
-                    else:
-                        remove_in(step.folder, step.name)
+                    self._make_step(step)
                 done.append(step)
         except BaseException:
             if noted:
                 self.journal.write(BACK, notes)
-            for step in reversed(done):
-                if step.backup:
-                    rename_in(step.folder, step.backup, step.name)
-                    step.backup = ""
-                else:
-                    remove_in(step.folder, step.name)
+            for step, note in reversed(list(zip(done, notes, strict=False))):
+                take_back(step.folder, note)
             if noted:
                 self.journal.remove()
             raise
@@ -339,6 +333,20 @@ class ChangeSet:
         if noted:
             self.journal.remove()
 
+    @staticmethod
+    def _make_step(step: FileStep) -> None:
+        if not step.prepared:
+            remove_in(step.folder, step.name)
+            return
+        if step.old is None:
+            try:
+                rename_new_in(step.folder, step.prepared, step.name)
+            except FileExistsError:
+                raise refusals.exists(step.shown) from None
+        else:
+            rename_in(step.folder, step.prepared, step.name)
+        step.prepared = ""
+
 
 def _note(step: FileStep) -> JournalStep:
     return JournalStep(
@@ -348,6 +356,7 @@ def _note(step: FileStep) -> JournalStep:
         step.backup,
         file_version(step.folder, step.prepared) if step.prepared else None,
         None if step.old is None else FileVersion.of(step.old),
+        file_version(step.folder, step.backup) if step.backup else None,
     )
 
 

@@ -110,6 +110,10 @@ def changed(shown: str) -> ToolError:
     return ToolError(f"{shown} was changed by somebody else meanwhile. Read it again, then edit.")
 
 
+def exists(shown: str) -> ToolError:
+    return ToolError(f"{shown} exists already; nothing was changed.")
+
+
 def check_version(shown: str, expected: str | None, now: str) -> None:
     """Refuses a change of a file that has another version than expected; `now` may be ABSENT."""
     if expected is None or expected == now:
@@ -117,7 +121,7 @@ def check_version(shown: str, expected: str | None, now: str) -> None:
     if now == ABSENT:
         raise ToolError(f"{shown} was deleted meanwhile; nothing was changed.")
     if expected == ABSENT:
-        raise ToolError(f"{shown} exists already; nothing was changed.")
+        raise exists(shown)
     raise changed(shown)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+from tests.cases import each
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import (
@@ -17,10 +21,11 @@ from toolcrib.tools import (
     MultiEdit,
     MultiEditParams,
     NativeApplyPatch,
+    Workspace,
     edit_tools,
     prefers_patches,
 )
-from toolcrib.tools.backends import MemoryBackend
+from toolcrib.tools.backends import MemoryBackend, Write
 from toolcrib.tools.line_address import address_of
 
 CTX: Context[None] = Context()
@@ -133,3 +138,45 @@ def test_openais_models_get_the_form_of_patches_that_they_have(model: str, form:
     (tool,) = edit_tools(MemoryBackend(), model)
     assert type(tool) is form
     assert type(edit_tools(MemoryBackend(), model, patches=False)[0]) is not form
+
+
+PATCHES = {  # a patch without its frame, and what a person sees of what it moves and replaces
+    "moved": ("*** Update File: a\n*** Move to: c\n@@\n-one\n+1\n", ["M c (moved from a)", "-one\n+1\n"]),
+    "moved onto a file": (
+        "*** Update File: a\n*** Move to: b\n@@\n-one\n+1\n",
+        ["M b (replaces the file there)", "-precious\n+1\n", "D a", "-one\n"],
+    ),
+    "added in the place of a file": (
+        "*** Add File: b\n+new\n",
+        ["A b (replaces the file there)", "-precious\n+new\n"],
+    ),
+    "added in the place of a binary file": ("*** Add File: bin\n+new\n", ["A bin (replaces the file there)"]),
+    "of another encoding": ("*** Delete File: wide\n", ["D wide", "-one\n"]),
+    "behind a link": ("*** Update File: link\n@@\n-precious\n+2\n", ["M link -> b", "-precious\n+2\n"]),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+@each("patch", PATCHES.values(), PATCHES.keys())
+def test_a_person_sees_what_a_patch_moves_and_replaces(tmp_path: Path, patch: tuple[str, list[str]]) -> None:
+    (tmp_path / "a").write_text("one\n")
+    (tmp_path / "b").write_text("precious\n")
+    (tmp_path / "bin").write_bytes(bytes(range(256)))
+    (tmp_path / "wide").write_text("one\n", encoding="utf-16")
+    (tmp_path / "link").symlink_to("b")
+    text, shown = patch
+    preview = ApplyPatch(Workspace(tmp_path)).preview(
+        ApplyPatchParams(patch=f"*** Begin Patch\n{text}*** End Patch")
+    )
+    for part in shown:
+        assert part in preview.text
+
+
+def test_a_yes_to_a_move_onto_a_file_is_of_that_file() -> None:
+    files = MemoryBackend({"a": "one\n", "b": "two\n"})
+    params = ApplyPatchParams(
+        patch="*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-one\n+1\n*** End Patch"
+    )
+    before = ApplyPatch(files).preview(params).digest
+    files.apply([Write("b", b"precious\n")])
+    assert ApplyPatch(files).preview(params).digest != before

@@ -255,6 +255,32 @@ def test_write_refuses_what_is_no_text_or_no_file(ws: Workspace) -> None:
     assert "names a folder" in str(tool.precheck(WriteFileParams(path="src/", content="")))
 
 
+ELEGANT = (
+    "d\u00e9j\u00e0 vu l\u00e0-bas, tr\u00e8s \u00e9l\u00e9gant, c'est l'\u00e9t\u00e9 \u00e0 la for\u00eat\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("there", "content", "shown"),
+    [
+        (None, "", "f: It is made, and empty."),
+        (b"one\n", "one\n", "f: It stays as it is."),
+        (b"\xef\xbb\xbfone\n", "one\n", "encoded as UTF-8 with a byte order mark, and becomes UTF-8"),
+        (b"\xef\xbb\xbfone\n", "\ufeffone\n", "f: It stays as it is."),
+        ("one\n".encode("utf-16"), "two\n", "encoded as UTF-16-LE with a byte order mark, and becomes UTF-8"),
+        (ELEGANT.encode("latin-1"), ELEGANT, "encoded as WINDOWS-1252, it seems, and becomes UTF-8"),
+        (b"one\n", "", "-one"),
+        (b"", "one\n", "+one"),
+    ],
+)
+def test_a_person_who_is_asked_sees_every_change_of_a_file(
+    ws: Workspace, there: bytes | None, content: str, shown: str
+) -> None:
+    if there is not None:
+        put(ws, "f", there)
+    assert shown in WriteFile(ws).preview(WriteFileParams(path="f", content=content)).text
+
+
 # Editing.
 
 

@@ -21,7 +21,7 @@ from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Write, permit_all, version_of
 from toolcrib.tools.backends.refusals import problem_of_paths
-from toolcrib.tools.diffs import digest_of, unified_diff
+from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES
 from toolcrib.tools.line_address import region_addresses
 from toolcrib.tools.patch_text import FilePatch, patched, read_patch
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 MAX_PATCH = 1_000_000  # characters
 UNCHANGED = "Nothing was changed."
+REPLACED = " (replaced the file there)"
 SAME = "="  # the mark of a file that stays as it is
 
 # The grammar of the format, for OpenAI's custom tools. Codex publishes it as tool_apply_patch.lark (Apache 2.0).
@@ -69,15 +70,17 @@ class ApplyPatchParams(BaseModel):
 
 @dataclass(slots=True)
 class _Planned:
-    """What becomes of one file."""
+    """What becomes of one file. `was` is its path before, where it moves."""
 
     change: Change
-    mark: str  # A, M or D, as Codex says it
+    mark: str  # A, M or D, as Codex says it; empty for a file that the model is not told of
     shown: str
     before: str
     after: str
     version: str
     said: str = ""
+    replaces: bool = False
+    was: str = ""
 
 
 class ApplyPatch(
@@ -145,10 +148,13 @@ class ApplyPatch(
             planned = self._plan_all(params, permit_all)
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {problem.message}")
-        texts = [
-            f"{one.mark} {one.shown}\n{unified_diff(one.before, one.after, one.shown)}" for one in planned
-        ]
+        texts = [self._preview_of(one) for one in planned]
         return Preview("\n".join(texts), digest=digest_of("".join(one.version for one in planned).encode()))
+
+    def _preview_of(self, one: _Planned) -> str:
+        shown = shown_with_target(self.backend, one.shown)
+        note = " (replaces the file there)" if one.replaces else f" (moved from {one.was})" if one.was else ""
+        return f"{one.mark or 'D'} {shown}{note}\n{unified_diff(one.before, one.after, shown)}"
 
     def execute(self, params: ApplyPatchParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
@@ -183,12 +189,10 @@ class ApplyPatch(
         version = version_of(data)
         encoding = detect(data)
         if patch.kind == "add":
-            before = "" if encoding is None else data.decode("utf-8", "replace")
             write = Write(patch.path, patch.content.encode(), version)
-            return [_Planned(write, "A", shown, before, patch.content, version, " (replaced the file there)")]
+            return [_Planned(write, "A", shown, _text(data), patch.content, version, REPLACED, replaces=True)]
         if patch.kind == "delete":
-            before = "" if encoding is None else data.decode("utf-8", "replace")
-            return [_Planned(Delete(patch.path, version), "D", shown, before, "", version)]
+            return [_Planned(Delete(patch.path, version), "D", shown, _text(data), "", version)]
         if encoding is None:
             raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
         before = decode(shown, data, encoding)
@@ -208,12 +212,15 @@ class ApplyPatch(
             return [_Planned(Write(patch.path, new, version), "M", shown, before, after, version, said)]
         to = self.backend.place(patch.to).shown
         if self.backend.stat(patch.to, permits) is None:
-            return [_Planned(Move(patch.path, patch.to, new, version), "M", to, before, after, version, said)]
+            move = Move(patch.path, patch.to, new, version)
+            return [_Planned(move, "M", to, before, after, version, said, was=shown)]
+        there = self.backend.read(patch.to, MAX_BYTES, permits)
+        write = Write(patch.to, new, version_of(there))
         return [
             _Planned(
-                Write(patch.to, new), "M", to, before, after, version, f"{said} (replaced the file there)"
+                write, "M", to, _text(there), after, version_of(there), f"{said}{REPLACED}", replaces=True
             ),
-            _Planned(Delete(patch.path, version), "", shown, "", "", version),
+            _Planned(Delete(patch.path, version), "", shown, before, "", version),
         ]
 
 
@@ -256,6 +263,12 @@ def _files(params: ApplyPatchParams) -> list[FilePatch]:
 
 def _paths(params: ApplyPatchParams) -> list[str]:
     return [path for patch in _files(params) for path in (patch.path, patch.to) if path]
+
+
+def _text(data: bytes) -> str:
+    """The text of a file that is replaced or deleted, for the diff; "" where it is none."""
+    encoding = detect(data)
+    return "" if encoding is None else data[len(encoding.bom) :].decode(encoding.name, "replace")
 
 
 def _region(source: Source, matches: list[Match], after: str) -> tuple[int, int]:

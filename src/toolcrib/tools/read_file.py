@@ -285,11 +285,7 @@ class _Page:
                 "ASCII characters only."
             )
         elif encoding != Encoding():
-            mark = " with a byte order mark" if encoding.bom else ""
-            name = (
-                f"{encoding.name.upper()}, it seems" if encoding.guessed else f"{encoding.name.upper()}{mark}"
-            )
-            notes.append(f"Encoded as {name}, which edits keep.")
+            notes.append(f"Encoded as {encoding.words}, which edits keep.")
         elif self.replaced:
             notes.append("Some bytes are not valid UTF-8 and are shown as \ufffd; edits elsewhere keep them.")
         text = "\n".join(self.lines)

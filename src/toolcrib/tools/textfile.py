@@ -88,6 +88,13 @@ class Encoding:
             return "strict"
         return "surrogateescape" if self.name in ("utf-8", "ascii") else "surrogatepass"
 
+    @property
+    def words(self) -> str:
+        """What it is called, with its byte order mark."""
+        if self.guessed:
+            return f"{self.name.upper()}, it seems"
+        return f"{self.name.upper()}{' with a byte order mark' if self.bom else ''}"
+
 
 UNKNOWN = Encoding("ascii")  # its other bytes are kept, and none can be added
 

@@ -14,7 +14,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
-from toolcrib.tools.textfile import decode, detect
+from toolcrib.tools.textfile import UNKNOWN, Encoding, decode, detect
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:
@@ -81,13 +81,23 @@ class WriteFile(
             old = self.backend.read(params.path, MAX_BYTES) if there else b""
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest="fails")
+        digest = digest_of(old) if there else "absent"
         before = self._before(params.path) if there else ""
-        text = (
-            f"{shown} cannot be shown as text"
-            if before is None
-            else unified_diff(before, params.content, shown)
-        )
-        return Preview(text, digest=digest_of(old) if there else "absent")
+        if before is None:
+            return Preview(f"{shown} cannot be shown as text", digest=digest)
+        diff = unified_diff(before, params.content, shown)
+        note = self._note(old, params.content.encode()) if there else "" if diff else "It is made, and empty."
+        return Preview(f"{shown}: {note}\n{diff}" if note else diff, digest=digest)
+
+    def _note(self, old: bytes, new: bytes) -> str:
+        """What becomes of a text file that its diff does not show; "" for nothing."""
+        if old == new:
+            return "It stays as it is."
+        encoding = detect(old)
+        if encoding is None or encoding == Encoding():
+            return ""
+        was = "in no known encoding" if encoding == UNKNOWN else f"encoded as {encoding.words}"
+        return f"It was {was}, and becomes UTF-8."
 
     def execute(self, params: WriteFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):

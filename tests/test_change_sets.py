@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from toolcrib import folder_handles
 from toolcrib.context import Context
 from toolcrib.errors import ToolError
 from toolcrib.tools import EditFile, EditFileParams, Workspace, change_journal, local_changes
@@ -132,7 +133,7 @@ def test_a_file_that_comes_in_between_is_not_replaced(
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
         monkeypatch.setattr(os, "link", refuse)
-    real = local_changes.rename_new_in
+    real = folder_handles.rename_new_in
 
     def late(*args: Any) -> None:
         (root / "f").write_bytes(b"mine")
@@ -147,7 +148,7 @@ def test_a_file_that_comes_in_between_is_not_replaced(
 def test_a_file_that_changes_while_it_is_moved_is_not_lost(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = local_changes.link_in
+    real = folder_handles.link_in
 
     def late(*args: Any) -> None:
         real(*args)

@@ -214,11 +214,11 @@ class ApplyPatch(
         if self.backend.stat(patch.to, permits) is None:
             move = Move(patch.path, patch.to, new, version)
             return [_Planned(move, "M", to, before, after, version, said, was=shown)]
-        there = self.backend.read(patch.to, MAX_BYTES, permits)
-        write = Write(patch.to, new, version_of(there))
+        target = self.backend.read(patch.to, MAX_BYTES, permits)
+        write = Write(patch.to, new, version_of(target))
         return [
             _Planned(
-                write, "M", to, _text(there), after, version_of(there), f"{said}{REPLACED}", replaces=True
+                write, "M", to, _text(target), after, version_of(target), f"{said}{REPLACED}", replaces=True
             ),
             _Planned(Delete(patch.path, version), "", shown, before, "", version),
         ]

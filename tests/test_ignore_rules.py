@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcrib.ignore_rules import IgnoreRules, read_ignore_file
+from toolcrib.checkpoints import Checkpoints
+from toolcrib.context import Context
+from toolcrib.ignore_rules import MAX_LOOKED_AT, IgnoreRules, read_ignore_file
+from toolcrib.tools import GlobFiles, GlobParams, Workspace
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(
@@ -45,6 +48,28 @@ LINES = [
 )
 def test_no_line_takes_forever(line: str, path: str) -> None:
     assert not IgnoreRules(tuple(read_ignore_file(".", line.encode()))).ignores(path, False)
+
+
+LONG = {  # of files with `b` and `sub/a` as rules where they count: what is left of PLACES
+    "more comments than rules": b"# text\n" * 2_000 + b"b\nsub/a\n",
+    "more than is looked at": b"b\nsub/a\n" + b"# text\n" * 20_000,
+    "a line that is cut": b"b\nsub/a\n" + b"#" * (MAX_LOOKED_AT - 11) + b"\na/no-such-folder\n",
+    "a rule behind what is looked at": b"b\nsub/a\n" + b"# text\n" * 20_000 + b"*\n",
+}
+PLACES = ["a/x", "b", "sub/a", "sub/c"]
+
+
+@pytest.mark.parametrize("data", LONG.values(), ids=LONG)
+def test_searches_and_checkpoints_read_a_long_ignore_file_alike(tmp_path: Path, data: bytes) -> None:
+    root = tmp_path / "work"
+    for path in PLACES:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(b"x" * 70_000)  # a small file is covered although it is ignored
+    (root / ".gitignore").write_bytes(data)
+    taken = Checkpoints(root, store=tmp_path / "store")
+    taken.take("before")
+    found = GlobFiles(Workspace(root)).execute(GlobParams(pattern="*"), Context()).split()
+    assert sorted(found) == [path for path in PLACES if taken.covers(path) is None] == ["a/x", "sub/c"]
 
 
 def by_git(root: Path, lines: bytes, paths: list[str]) -> set[str]:

@@ -20,7 +20,8 @@ OWN_IGNORE_FILE = ".ignore"
 REPOSITORY = ".git"
 EXCLUDES = f"{REPOSITORY}/info/exclude"
 RULES_IN = frozenset([IGNORE_FILE, OWN_IGNORE_FILE, REPOSITORY])  # names whose folder may have rules
-MAX_IGNORE_FILE = 100_000  # bytes of such a file that are looked at
+MAX_IGNORE_FILE = 10_000_000  # bytes; a larger file has no rules
+MAX_LOOKED_AT = 100_000  # bytes at the beginning of such a file
 MAX_RULES = 1_000
 VERSION_CONTROL = frozenset([".git", ".hg", ".svn", ".jj"])
 GENERATED = frozenset(
@@ -90,9 +91,14 @@ def _any(rules: list[IgnoreRule]) -> Callable[[str], object] | None:
 
 
 def read_ignore_file(folder: str, data: bytes) -> list[IgnoreFile]:
-    """The content of a folder's .gitignore; an empty list where it holds no rule. The top folder is "."."""
+    """The content of a folder's .gitignore; an empty list where it holds no rule. The top folder is ".".
+
+    Of a long file only the lines at its beginning count, and the first MAX_RULES rules.
+    """
     rules: list[IgnoreRule] = []
-    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:MAX_RULES]:
+    if len(data) > MAX_LOOKED_AT:
+        data = data[: data.rfind(b"\n", 0, MAX_LOOKED_AT) + 1]  # a part of a line would mean something else
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         text = _without_spaces(line.removesuffix(b"\r").decode("latin-1"))
         if not text or text.startswith("#"):
             continue
@@ -104,6 +110,8 @@ def read_ignore_file(folder: str, data: bytes) -> list[IgnoreFile]:
         matcher = expression(text, by_name=by_name)
         if matcher is not None:
             rules.append(IgnoreRule(re.compile(matcher, re.DOTALL), keep, folders_only, by_name))
+        if len(rules) == MAX_RULES:
+            break
     return [IgnoreFile(folder, rules)] if rules else []
 
 

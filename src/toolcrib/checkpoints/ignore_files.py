@@ -20,6 +20,7 @@ from toolcrib.folder_handles import (
 )
 from toolcrib.ignore_rules import (
     MAX_IGNORE_FILE,
+    MAX_LOOKED_AT,
     REPOSITORY,
     RULES_IN,
     IgnoreFile,
@@ -83,7 +84,8 @@ class IgnoreFiles:
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             known = self._known.get((folder, name))
             if known is None or known[0] != stamp:
-                data = os.read(fd, MAX_IGNORE_FILE) if stat.S_ISREG(status.st_mode) else b""
+                counts = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_IGNORE_FILE
+                data = os.read(fd, MAX_LOOKED_AT + 1) if counts else b""
                 known = self._known[folder, name] = (stamp, read_ignore_file(folder or ".", data))
             return known[1]
         finally:

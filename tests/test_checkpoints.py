@@ -19,6 +19,7 @@ from tests.cases import each
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
 from toolcrib.checkpoints.checkpoints import LIMITS
 from toolcrib.checkpoints.scan import RECENT
+from toolcrib.checkpoints.undo_plan import CLOCK_MARGIN
 from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and special files of POSIX")
@@ -386,6 +387,73 @@ def test_no_turn_takes_out_what_an_earlier_checkpoint_covers(turns: list[Callabl
         assert before.items() <= state(root).items()
 
     as_nobody(work)
+
+
+def whole(root: Path) -> None:
+    (root / "node_modules").rename(root / "keep")
+
+
+def whole_and_changed(root: Path) -> None:
+    whole(root)
+    (root / "keep" / "react" / "index.js").write_text("changed")
+    (root / "keep" / "new.js").write_text("new")
+
+
+def into_a_new_folder(root: Path) -> None:
+    (root / "keep").mkdir()
+    (root / "node_modules" / "react").rename(root / "keep" / "react")
+
+
+def in_place_of_a_folder(root: Path) -> None:
+    shutil.rmtree(root / "src")
+    (root / "node_modules").rename(root / "src")
+
+
+def in_place_of_a_file(root: Path) -> None:
+    (root / "a.txt").unlink()
+    (root / "node_modules").rename(root / "a.txt")
+
+
+MOVED: dict[str, tuple[Callable[[Path], None], str]] = {  # and where the file that is not covered is then
+    "a folder": (whole, "keep/react/lib/a.js"),
+    "a folder, in which something changes": (whole_and_changed, "keep/react/lib/a.js"),
+    "a folder in it": (into_a_new_folder, "keep/react/lib/a.js"),
+    "a folder, in the place of another": (in_place_of_a_folder, "src/react/lib/a.js"),
+    "a folder, in the place of a file": (in_place_of_a_file, "a.txt/react/lib/a.js"),
+}
+
+
+@pytest.mark.promise("undo.md", "What came from a place that is not covered stays where it is")
+@each("moved", MOVED.values(), MOVED.keys())
+def test_what_was_moved_out_of_what_is_not_covered_is_not_lost(
+    tmp_path: Path, moved: tuple[Callable[[Path], None], str]
+) -> None:
+    root = workspace(tmp_path)
+    (root / "node_modules" / "react" / "lib").mkdir(parents=True)
+    for name in ("package.json", "react/index.js", "react/lib/a.js"):
+        (root / "node_modules" / name).write_text(name)
+    time.sleep(CLOCK_MARGIN / 10**9)  # longer than the clock of the file system is behind
+    before = state(root)
+    kept = checkpoints(root)
+    kept.take("before")
+    move, place = moved
+    move(root)
+    (root / "src2").mkdir()
+    if (root / "src" / "deep" / "b.bin").exists():
+        (root / "src" / "deep").rename(root / "src2" / "deep")  # covered: it goes back
+    undone = kept.undo()
+    assert (root / place).read_text() == "react/lib/a.js"
+    after = state(root)
+    assert {path for path in before if after.get(path) != before[path]} == {
+        path
+        for path in before
+        if (path.startswith("node_modules") and not (root / path).exists()) or place.startswith(f"{path}/")
+    } - {"src"}
+    assert {path.partition("/")[0] for path in after.keys() - before.keys()} == {place.partition("/")[0]}
+    top = "keep" if place.startswith("keep") else place.removesuffix("/lib/a.js")
+    assert undone.kept[top] == "it was there before, at a place that is not covered"
+    kept.redo()
+    assert (root / place).read_text() == "react/lib/a.js"
 
 
 def test_what_a_person_makes_and_ignores_where_a_run_removed_something_stays(tmp_path: Path) -> None:

@@ -259,6 +259,7 @@ class Checkpoints:
         if (
             newest is not None
             and not changed
+            and before.not_covered == tree.not_covered
             and newest.then == then
             and (conversation is None or conversation == newest.conversation)
         ):
@@ -332,7 +333,7 @@ class Checkpoints:
 
     def _plan(self, target: Checkpoint, present: FileTree) -> UndoPlan:
         since = self._since(target)
-        return make_plan([*self._trees(since), present], [one.then for one in since])
+        return make_plan([*self._trees(since), present], [one.then for one in since], target.time)
 
     def _taken_out(self, target: Checkpoint, present: FileTree) -> set[str]:
         """The paths that the present tree leaves out, although a checkpoint since the target covers them.

@@ -5,7 +5,7 @@ A path goes back to what it was at the checkpoint, or, if a person changed it si
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from toolcrib.checkpoints.entry import FOLDER, ROOT, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
@@ -15,6 +15,8 @@ from toolcrib.dataclass import dataclass, field
 __all__ = ["KEPT", "UndoPlan", "UndoStep", "make_plan"]
 
 KEPT = "it was changed by someone else than the run since then"
+CAME = "it was there before, at a place that is not covered"
+CLOCK_MARGIN = 1_000_000_000  # nanoseconds by which the clock of a file system may be behind ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,11 @@ class UndoPlan:
     kept: dict[str, str] = field(default_factory=dict)
 
 
-def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
-    """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i."""
+def make_plan(trees: Sequence[FileTree], then: Sequence[Whose], since: float) -> UndoPlan:
+    """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i.
+
+    `since` is the time at which the first of the trees was stored.
+    """
     target, present = trees[0], trees[-1]
     left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
     made_by_person: set[str] = set()  # and is not covered; what lies in a folder is a person's, too
@@ -54,13 +59,18 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose]) -> UndoPlan:
     # A checkpoint of an earlier version does not hold the workspace itself.
     if ROOT in wanted and wanted[ROOT] is None:
         del wanted[ROOT]
-    plan = UndoPlan()
+    came = _came_from_elsewhere(target, present, int(since * 10**9) - CLOCK_MARGIN)
+    for path in wanted if came else ():
+        if path not in target.entries and _lies_in(path, came):
+            wanted[path] = present.entries.get(path)
+    stays = {**dict.fromkeys(left_by_person, KEPT), **dict.fromkeys(came, CAME)}
+    plan = UndoPlan(kept=dict.fromkeys(came, CAME))
     for path in sorted(wanted, key=lambda path: path.count("/")):  # folders before what lies in them
         if made_by_person and _lies_in(path, made_by_person):
             plan.kept[path] = KEPT
             wanted[path] = present.entries.get(path)
         else:
-            _decide(plan, path, wanted, left_by_person, target, present)
+            _decide(plan, path, wanted, stays, target, present)
     for path, why in target.not_covered.items():
         if path not in present.entries and not present.why_not_covered(path):
             plan.kept[path] = f"it is gone and was not saved: {why}"
@@ -77,12 +87,12 @@ def _decide(
     plan: UndoPlan,
     path: str,
     wanted: dict[str, PathEntry | None],
-    left_by_person: dict[str, int],
+    stays: Mapping[str, str],
     target: FileTree,
     present: FileTree,
 ) -> None:
     have, want = present.entries.get(path), wanted[path]
-    if path in left_by_person and not _same(target.entries.get(path), want):
+    if stays.get(path) == KEPT and not _same(target.entries.get(path), want):
         plan.kept[path] = KEPT
     if _same(have, want):
         return
@@ -100,12 +110,36 @@ def _decide(
         wanted[path] = have
         return
     if (want is None or want.kind != FOLDER) and (
-        have is not None and have.kind == FOLDER and (inside := _kept_inside(path, wanted, left_by_person))
+        have is not None and have.kind == FOLDER and (inside := _kept_inside(path, wanted, stays))
     ):
-        plan.kept[path] = f"{inside} in it was changed by someone else than the run"
+        plan.kept[path] = f"{inside} in it stays: {stays[inside]}"
         wanted[path] = have
         return
     plan.steps.append(UndoStep(path, have, want))
+
+
+def _came_from_elsewhere(target: FileTree, present: FileTree, before_ns: int) -> set[str]:
+    """The new folders and files that hold something older than the checkpoint, which it covers under no other name.
+
+    A run moved them there from a place that no checkpoint covers, such as `node_modules`, where no copy is put back.
+    No program can set the time by which the age is known, and what lies in a folder keeps it when the folder is moved.
+    """
+    old = [
+        path
+        for path, entry in present.entries.items()
+        if 0 < entry.changed_ns < before_ns
+        and path not in target.entries
+        and path != ROOT
+        and not target.why_not_covered(path)
+    ]
+    covered = {entry.inode for entry in target.entries.values() if entry.saved} if old else set()
+    found: set[str] = set()
+    for path in old:
+        if present.entries[path].inode not in covered:
+            while (above := path.rpartition("/")[0]) and above not in target.entries:
+                path = above
+            found.add(path)
+    return found
 
 
 def _only_seen_again(path: str, trees: Sequence[FileTree], index: int) -> bool:
@@ -139,7 +173,7 @@ def _above_that_is_no_folder(path: str, wanted: dict[str, PathEntry | None], pre
     return "" if entry is not None and entry.kind == FOLDER else above
 
 
-def _kept_inside(folder: str, wanted: dict[str, PathEntry | None], left_by_person: dict[str, int]) -> str:
-    """A path below a folder that a person left there, which keeps the folder."""
+def _kept_inside(folder: str, wanted: dict[str, PathEntry | None], stays: Collection[str]) -> str:
+    """A path below a folder that stays, which keeps the folder."""
     below = f"{folder}/"
-    return next((path for path in left_by_person if path.startswith(below) and wanted[path] is not None), "")
+    return next((path for path in stays if path.startswith(below) and wanted[path] is not None), "")

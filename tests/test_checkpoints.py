@@ -456,6 +456,19 @@ def test_what_was_moved_out_of_what_is_not_covered_is_not_lost(
     assert (root / place).read_text() == "react/lib/a.js"
 
 
+@pytest.mark.promise("undo.md", "Paths in the folder that are not covered are listed with each undo.")
+def test_what_a_run_made_and_ignored_is_listed_although_the_undo_takes_its_rules_away(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / ".gitignore").write_text("dist/\n")
+    (root / "dist").mkdir()
+    (root / "dist" / "app.js").write_text("built")
+    undone = kept.undo()
+    assert not (root / ".gitignore").exists() and (root / "dist" / "app.js").exists()
+    assert undone.not_covered["dist"] == "ignore rules leave it out"
+
+
 def test_what_a_person_makes_and_ignores_where_a_run_removed_something_stays(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     kept = checkpoints(root)

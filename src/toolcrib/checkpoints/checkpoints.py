@@ -436,7 +436,17 @@ class Checkpoints:
         self._journal.unlink(missing_ok=True)
         done = tuple(change for change in _changes(plan) if change.path not in restorer.kept)
         kept = {**plan.kept, **restorer.kept}
-        return Restoration(target, done, kept, tree.all_not_covered(), restorer.aside, after)
+        return Restoration(
+            target, done, kept, self._left_out(before) | tree.all_not_covered(), restorer.aside, after
+        )
+
+    def _left_out(self, before: FileTree) -> dict[str, str]:
+        """What was not covered when an undo began, and is still there: the ignore rules that said so may be gone."""
+        return {
+            path: why
+            for path, why in before.not_covered.items()
+            if os.path.lexists(os.path.join(self.root, path))
+        }
 
     @property
     def _journal(self) -> Path:

@@ -17,7 +17,7 @@ from toolcrib.command.sandbox.level import Files, Level, Limits, Network, Sandbo
 # The scratch folder of the sandbox is mounted on these.
 TEMPORARY = ("/tmp", "/var/tmp")
 RESOLVED = "/run/systemd/resolve"  # where /etc/resolv.conf often leads
-EMPTY = str(Path(__file__).parents[2] / "py.typed")
+EMPTY = str(Path(__file__).resolve().parents[2] / "py.typed")  # bwrap would follow links
 NOT_INSTALLED = "bwrap is not installed"
 SMALL = 1 << 20  # bytes of a hidden folder, which only holds the way to what is shown below it
 

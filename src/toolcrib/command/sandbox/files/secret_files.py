@@ -10,6 +10,8 @@ import time
 from collections import deque
 from functools import lru_cache
 
+from toolcrib.command.sandbox.process.mount_table import mounts_of_process
+
 # Where projects and their deployments lie, other than in home folders.
 FOLDERS = ("/opt", "/srv", "/var/www", "/mnt", "/media", "/data", "/app")
 NAMES = frozenset(
@@ -24,7 +26,9 @@ NOT_ENTERED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "site-packages", "target", "lost+found"}
 )
 # File systems on which a search may wait for a network, or for a person.
-REMOTE = ("nfs", "cifs", "smb", "9p", "fuse", "autofs", "afs", "ceph", "glusterfs", "drvfs", "virtiofs")
+REMOTE = (
+    b"nfs", b"cifs", b"smb", b"9p", b"fuse", b"autofs", b"afs", b"ceph", b"glusterfs", b"drvfs", b"virtiofs",
+)  # fmt: skip
 MAX_DEPTH = 3
 MAX_FOLDERS = 1_000
 MAX_SECONDS = 0.05
@@ -95,12 +99,7 @@ def _is_own(folder: str) -> bool:
 
 def _remote_mounts() -> set[str]:
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            lines = [line.split(" ") for line in file]
-    except OSError:
+        mounts = mounts_of_process()
+    except (OSError, ValueError):
         return set()
-    return {
-        words[4].replace("\\040", " ")
-        for words in lines
-        if "-" in words and words[words.index("-") + 1].startswith(REMOTE)
-    }
+    return {os.fsdecode(mount.point) for mount in mounts if mount.kind.startswith(REMOTE)}

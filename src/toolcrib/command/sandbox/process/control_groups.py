@@ -19,6 +19,7 @@ from functools import cache
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.command.sandbox.lease import lease_new_folder, remove_abandoned
 from toolcrib.command.sandbox.level import Limits
+from toolcrib.command.sandbox.process.mount_table import mounts_of_process
 from toolcrib.dataclass import dataclass
 
 PREFIX = "toolcrib-"
@@ -201,12 +202,15 @@ def _candidates() -> Iterator[tuple[Controller, str]]:
 
 def _mounts() -> Iterator[tuple[str, str, int, list[str]]]:
     """The root, mount point, version and controllers of each hierarchy."""
-    for line in _lines("/proc/self/mountinfo"):
-        fields, _, filesystem = line.partition(" - ")
-        kind, _, options = filesystem.split(" ", 2)
-        if kind in ("cgroup", "cgroup2"):
-            root, mounted = fields.split(" ")[3:5]
-            yield root, mounted, 2 if kind == "cgroup2" else 1, options.split(" ")[-1].split(",")
+    try:
+        mounts = mounts_of_process()
+    except (OSError, ValueError):
+        return
+    for mount in mounts:
+        if mount.kind in (b"cgroup", b"cgroup2"):
+            root, mounted = map(os.fsdecode, (mount.place[1], mount.point))
+            controllers = os.fsdecode(mount.options.rpartition(b" ")[2]).split(",")
+            yield root, mounted, 2 if mount.kind == b"cgroup2" else 1, controllers
 
 
 def _own_group(controller: Controller) -> str | None:
@@ -301,8 +305,8 @@ def _write(path: str, text: str) -> None:
 
 def _lines(path: str) -> list[str]:
     try:
-        with open(path) as file:
-            return file.read().splitlines()
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            return [line.rstrip("\n") for line in file]
     except OSError:
         return []
 

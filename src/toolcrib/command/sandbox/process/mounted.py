@@ -5,7 +5,7 @@ place of a folder between the moment in which we looked and the one in which bwr
 be mounted for the command, to read and to write. So the last thing that bwrap makes is read from a full
 pipe of ours, at which it waits. What is mounted by then is compared with what lies at these names in the mounts of this
 process, where no link is followed.
-Loaded by `launcher`: it imports nothing of ours.
+Loaded by `launcher`: it imports nothing of ours but `mount_table`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from __future__ import annotations
 import os
 import select
 
+from toolcrib.command.sandbox.process.mount_table import Mount, PathsInMounts, mounts_of_process
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 PAGE = 4096  # bytes of a pipe, which it has room for again only when all of them were read
-STUCK = 10.0
+STUCK = 60  # seconds. Where thousands of folders are mounted, bwrap needs several
+TRIES = 2  # mounts that are made or removed meanwhile come into the sandbox too
 PIPE = "\x00"  # stands for the descriptor of the pipe among the words of a command line
-NEW_ROOT = "/newroot"  # where bwrap builds the file system of a command
-KINDS = ("tmpfs", "proc", "devpts", "mqueue")  # of file systems that are made anew for a command
+NEW_ROOT = b"/newroot"  # where bwrap builds the file system of a command
+KINDS = (b"tmpfs", b"proc", b"devpts", b"mqueue")  # of file systems that are made anew for a command
 # Where it makes some that it is not told of.
 OF_BWRAP = (
-    "/", "/dev", "/dev/pts", "/dev/shm", "/dev/mqueue", "/proc", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
-    "/proc/bus",
+    b"/", b"/dev", b"/dev/pts", b"/dev/shm", b"/dev/mqueue", b"/proc", b"/proc/sys", b"/proc/sysrq-trigger",
+    b"/proc/irq", b"/proc/bus",
 )  # fmt: skip
-CHANGED = "a folder was replaced while the command was being started; run it again"
-
-Mount = tuple[str, str]  # a file system, and the folder in it that is mounted
+CONSOLE = b"/dev/console"  # where bwrap mounts the terminal that it writes to
+CHANGED = "{!r} was replaced while the command was being started; run it again"
+SLOW = f"bwrap mounted nothing within {STUCK} seconds; run it again when this machine has less to do"
 
 
 def full_pipe() -> tuple[int, int]:
@@ -43,72 +46,59 @@ def full_pipe() -> tuple[int, int]:
     return reader, writer
 
 
-def is_mounted_as_told(
+def why_not_as_told(
     bwrap: int, pipe: tuple[int, int], mounts: Mapping[str, str], descendants: Callable[[int], list[int]]
-) -> bool:
-    """Waits until bwrap has read from the pipe, and says whether it may go on; closes the pipe.
+) -> str:
+    """Waits until bwrap has read from the pipe; returns why the command must not start, or "" if it may.
 
+    bwrap goes on when the writing end of the pipe is closed, which is left to the caller.
     `mounts` are {mount point: what is to be mounted there, or "" for an empty file system or given bytes}.
     `descendants` gives the processes below one.
     """
     reader, writer = pipe
     os.close(reader)
+    poll = select.poll()
+    poll.register(writer, select.POLLOUT)
+    events = poll.poll(STUCK * 1000)
+    if not events:
+        return SLOW
+    if events[0][1] & (select.POLLERR | select.POLLHUP):
+        return ""  # bwrap has ended, and says why
+    told = {os.fsencode(point): os.fsencode(source) for point, source in mounts.items()}
+    wrong = b"a process of bwrap"
     try:
-        poll = select.poll()
-        poll.register(writer, select.POLLOUT)
-        events = poll.poll(STUCK * 1000)
-        if events and events[0][1] & (select.POLLERR | select.POLLHUP):
-            return True  # bwrap has ended, and says why
-        inner = next(iter(descendants(bwrap)), None) if events else None
-        return inner is not None and not any(_wrong(inner, mounts))
-    finally:
-        os.close(writer)
+        for inner in descendants(bwrap)[:1] * TRIES:
+            wrong = next(_wrong(mounts_of_process(), mounts_of_process(inner), told), b"")
+            if not wrong:
+                return ""
+    except (OSError, ValueError) as problem:
+        return f"the mounts of this machine cannot be read: {problem}"
+    return CHANGED.format(os.fsdecode(wrong))
 
 
-def _wrong(inner: int, mounts: Mapping[str, str]) -> Iterator[str]:
+def _wrong(own: list[Mount], inner: list[Mount], told: Mapping[bytes, bytes]) -> Iterator[bytes]:
     """The mount points of a process of bwrap at which something else is mounted."""
-    own = [(point, mount) for point, mount, _ in _mounts("self")]
-    copied, topmost, devices = {*own}, dict(own), {device for _, (device, _) in own}
-    for outer_point, mount, kind in _mounts(str(inner)):
-        if outer_point != NEW_ROOT and not outer_point.startswith(NEW_ROOT + "/"):
+    copied = {(mount.point, mount.place) for mount in own}
+    devices = {mount.place[0] for mount in own}
+    paths = PathsInMounts(own)
+    for mount in inner:
+        if mount.point != NEW_ROOT and not mount.point.startswith(NEW_ROOT + b"/"):
             continue
-        point = outer_point[len(NEW_ROOT) :] or "/"
-        if (point, mount) in copied:
+        point = mount.point[len(NEW_ROOT) :] or b"/"
+        if (point, mount.place) in copied:
             continue
-        source = mounts.get(point)
-        is_new = mount[0] not in devices and kind in KINDS
+        source = told.get(point)
+        is_new = mount.place[0] not in devices and mount.kind in KINDS
         if source:
-            right = _there(source, topmost) == mount
+            right = paths.at(source) == mount.place
         elif source is None and is_new:
             right = point in OF_BWRAP
         else:
-            right = is_new or (point.startswith("/dev/") and _there(point, topmost) == mount)
+            right = is_new or (point.startswith(b"/dev/") and paths.at(_of_dev(point)) == mount.place)
         if not right:
             yield point
 
 
-def _there(path: str, mounts: Mapping[str, Mount]) -> Mount:
-    """What lies at a path without links."""
-    point = path
-    while point not in mounts:
-        point = point.rpartition("/")[0] or "/"
-    filesystem, folder = mounts[point]
-    below = path[len(point.rstrip("/")) :]
-    return filesystem, (folder.rstrip("/") + below) or "/"
-
-
-def _mounts(process: str) -> Iterator[tuple[str, Mount, str]]:
-    """The mounts of a process: where, what, and of which kind. Later ones cover earlier ones."""
-    with open(f"/proc/{process}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            fields, _, filesystem = line.partition(" - ")
-            _, _, device, folder, point, _ = fields.split(" ", 5)
-            yield _plain(point), (device, _plain(folder)), filesystem.partition(" ")[0]
-
-
-def _plain(path: str) -> str:
-    if "\\" not in path:
-        return path
-    for escaped, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        path = path.replace(escaped, char)
-    return path
+def _of_dev(point: bytes) -> bytes:
+    """What bwrap mounts at a point below the /dev of a command."""
+    return os.fsencode(os.ttyname(1)) if point == CONSOLE and os.isatty(1) else point

@@ -66,13 +66,9 @@ def supervise(
             os._exit(OVER_A_LIMIT)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         become()
-    if mounted is not None:
-        from toolcrib.command.sandbox.process.mounted import CHANGED, is_mounted_as_told
-
-        if not is_mounted_as_told(child, mounted, mounts or {}, children_of):
-            sweep()
-            os.write(2, f"toolcrib: the sandbox could not be set up: {CHANGED}\n".encode())
-            return NOT_STARTED
+    if mounted is not None and (problem := _checked(child, mounted, mounts or {})):
+        os.write(2, f"toolcrib: the sandbox could not be set up: {problem}\n".encode())
+        return NOT_STARTED
     code: int | None = None
     by_itself = False
     deadline = 0.0
@@ -105,6 +101,20 @@ def supervise(
     if not spare_detached:
         sweep(LEAVING if by_itself else 0.0)
     return -signal.SIGTERM if code is None else code
+
+
+def _checked(bwrap: int, pipe: tuple[int, int], mounts: Mapping[str, str]) -> str:
+    """Lets bwrap start the command if it mounted what it was told to; else ends it, and returns why."""
+    from toolcrib.command.sandbox.process.mounted import why_not_as_told
+
+    problem: str | None = None
+    try:
+        problem = why_not_as_told(bwrap, pipe, mounts, children_of)
+        return problem
+    finally:
+        if problem != "":
+            sweep()  # while bwrap still waits at the pipe
+        os.close(pipe[1])
 
 
 def has_ended(application: int | None) -> bool:

@@ -10,13 +10,13 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
-from toolcrib.command.sandbox.files.paths import innermost_around, within, within_any
+from toolcrib.command.sandbox.files.paths import innermost_around, within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.files.protected_links import entries_inside
@@ -120,7 +120,7 @@ class Bubblewrap(ConfiningSandbox):
             if data and path in view.hidden and path not in view.denied
         }
         caches = cache_mounts(view, self.caches.path())
-        mounts, after = mounts_of(view, level, self.limits, scratch, redacted, caches)
+        mounts, after = mounts_of(view, level, self.limits, scratch, redacted, caches, self.placeholders.held)
         words += mount_arguments(mounts, after)
         supervisor = Instructions(exec=[], supervised=True)
         if _to_be_checked(mounts, view.writable(level), self.protected):
@@ -216,13 +216,19 @@ def _to_be_checked(mounts: Mounts, writable: Sequence[str], protected: Sequence[
     The names that are always protected, and the folders above them, are mount points for every command, so none can
     rename them.
     """
+    names = _with_folders_above(tuple(protected))
     for path in mounts:
         around = innermost_around(path, writable)
-        if around:
-            below = path[len(around) + 1 :]
-            if not any(within(name, below) for name in (*protected, ".git")):
-                return True
+        if around and path[len(around) + 1 :] not in names:
+            return True
     return False
+
+
+@lru_cache(8)
+def _with_folders_above(protected: tuple[str, ...]) -> frozenset[str]:
+    """The names that are protected in any case, and those of the folders above them."""
+    paths = [name.split("/") for name in (*protected, ".git")]
+    return frozenset("/".join(parts[:count]) for parts in paths for count in range(1, len(parts) + 1))
 
 
 def _with_another_name(path: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -66,11 +66,18 @@ def sources_of(mounts: Mounts) -> dict[str, str]:
 
 
 def mounts_of(
-    view: FileView, level: Level, limits: Limits, scratch: str, redacted: Mapping[str, int], caches: Mounts
+    view: FileView,
+    level: Level,
+    limits: Limits,
+    scratch: str,
+    redacted: Mapping[str, int],
+    caches: Mounts,
+    placeholders: Collection[str],
 ) -> tuple[Mounts, list[str]]:
     """The mounts of what is hidden, shown again, writable and protected; and the points to make read-only at last.
 
-    `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches.
+    `redacted` are descriptors with what is shown in the place of hidden files, `caches` the mounts for caches,
+    `placeholders` folders that are known to be empty.
     """
     mounts = caches | _hidden_and_shown(view, limits)
     mounts |= {path: ["--ro-bind-data", str(fd), path] for path, fd in redacted.items()}
@@ -78,7 +85,7 @@ def mounts_of(
         mounts[RESOLVED] = ["--ro-bind-try", RESOLVED, RESOLVED]
     mounts |= _temporary(view, level, limits, scratch)
     mounts |= _writable(view, level)
-    _fix(mounts, view, level)
+    _fix(mounts, view, level, placeholders)
     _clear_mount_points(mounts)
     # Made read-only when everything is mounted in it: files beside the workspace must not seem to be written.
     around = [path for place in TEMPORARY for path in _around_workspace(os.path.realpath(place), view, level)]
@@ -119,18 +126,18 @@ def _writable(view: FileView, level: Level) -> Mounts:
     return mounts
 
 
-def _fix(mounts: Mounts, view: FileView, level: Level) -> None:
+def _fix(mounts: Mounts, view: FileView, level: Level, placeholders: Collection[str]) -> None:
     """Adds the mounts that protect, hide and keep read-only what a command could otherwise write to."""
     fixed = [*view.denied, *view.read_only]
     if level.files is Files.WORKSPACE_WRITE:
         fixed += [*view.protected, *(path for path in view.hidden if within(path, view.workspace))]
-        mounts |= {path: _unwritable(path) for path in view.protected}
+        mounts |= {path: _unwritable(path, placeholders) for path in view.protected}
     for path in fixed:
         # A folder that is no mount point could be renamed, with what is protected or hidden in it.
         for outer in _above(path, view, level):
             mounts.setdefault(outer, ["--bind-try", outer, outer])
     outside = [path for path in view.read_only if not within(path, view.workspace)]
-    mounts |= {path: _unwritable(path) for path in outside if os.path.lexists(path)}
+    mounts |= {path: _unwritable(path, placeholders) for path in outside if os.path.lexists(path)}
     for path in [path for path, words in mounts.items() if _reopens_denied(path, words, view)]:
         del mounts[path]
     mounts |= {path: _emptied(path, level) for path in view.denied if os.path.exists(path)}
@@ -154,9 +161,10 @@ def _size(size: int | None) -> list[str]:
     return ["--size", str(size)] if size is not None and bwrap_knows("--size") else []
 
 
-def _unwritable(path: str) -> list[str]:
+def _unwritable(path: str, placeholders: Collection[str]) -> list[str]:
     """A read-only mount. An empty folder is replaced by an empty one in memory, which is mounted faster."""
-    if bwrap_knows("--perms") and bwrap_knows("--size") and os.path.isdir(path) and not os.listdir(path):
+    is_empty = path in placeholders or (os.path.isdir(path) and not os.listdir(path))
+    if is_empty and bwrap_knows("--perms") and bwrap_knows("--size"):
         return ["--perms", "0555", "--size", "4096", "--tmpfs", path]
     return ["--ro-bind-try", path, path]
 

@@ -18,8 +18,8 @@ import os
 import stat
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from toolcrib.command.sandbox.interface import Launch
@@ -64,31 +64,35 @@ class Placeholders:
         self._descriptors: dict[str, int] = {}
         self._users: Counter[str] = Counter()
 
+    @property
+    def held(self) -> Collection[str]:
+        return self._descriptors.keys()
+
     def hold(self, paths: Sequence[str]) -> Callable[[Launch], None]:
         """Creates the missing placeholders and holds all of them; returns the step that releases them again."""
         held: list[str] = []
-        with self._lock:
+        with self._lock, _Parents() as parents:
             for path in paths:
                 for folder in [*_absent_above(path), path]:
                     if folder in held or _is_there(folder):
                         continue
-                    if not self._acquire(folder):
+                    if not self._acquire(folder, parents):
                         break
                     held.append(folder)
                     self._users[folder] += 1
 
         def release(launch: Launch) -> None:
-            with self._lock:
+            with self._lock, _Parents() as parents:
                 while held:
-                    self._release(held.pop())
+                    self._release(held.pop(), parents)
 
         return release
 
-    def _acquire(self, folder: str) -> bool:
+    def _acquire(self, folder: str, parents: _Parents) -> bool:
         fd = self._descriptors.get(folder)
         if fd is not None and _is_still(fd, folder):
             return True
-        new = _create_and_lock(folder)
+        new = _create_and_lock(folder, parents)
         if new is None:
             return False
         if fd is not None:
@@ -97,7 +101,7 @@ class Placeholders:
         _set_time([folder, os.path.dirname(folder)], self._descriptors)
         return True
 
-    def _release(self, folder: str) -> None:
+    def _release(self, folder: str, parents: _Parents) -> None:
         self._users[folder] -= 1
         if self._users[folder]:
             return
@@ -106,8 +110,8 @@ class Placeholders:
         fd = self._descriptors.pop(folder)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with _folder_of(folder) as (parent, name):
-                os.rmdir(name, dir_fd=parent)  # succeeds only if it is still empty
+            parent, name = parents.of(folder)
+            os.rmdir(name, dir_fd=parent)  # succeeds only if it is still empty
             _set_time([os.path.dirname(folder)], self._descriptors)
         except OSError:
             pass
@@ -122,29 +126,48 @@ def _is_still(fd: int, folder: str) -> bool:
         return False
 
 
-@contextmanager
-def _folder_of(path: str) -> Generator[tuple[int, str]]:
-    """The open folder of a path without links, and the name in it. Raises OSError if a link leads there by now."""
-    folder, _, name = path.rpartition("/")
-    fd = os.open(folder or "/", PASSED)
-    try:
-        if HAS_FD_PATHS and os.readlink(f"/proc/self/fd/{fd}") != (folder or "/"):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
-        yield fd, name
-    finally:
-        os.close(fd)
+class _Parents:
+    """The open folders in which placeholders lie, reached through no link, and opened again only if they were moved."""
+
+    def __init__(self) -> None:
+        self._descriptors: dict[str, int] = {}
+
+    def __enter__(self) -> _Parents:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in self._descriptors.values():
+            os.close(fd)
+
+    def of(self, path: str) -> tuple[int, str]:
+        """The open folder of a path, and the name in it. Raises OSError if a link leads there by now."""
+        folder, _, name = path.rpartition("/")
+        folder = folder or "/"
+        fd = self._descriptors.get(folder)
+        if fd is None or not _is_at(fd, folder):
+            if fd is not None:
+                os.close(self._descriptors.pop(folder))
+            fd = self._descriptors[folder] = os.open(folder, PASSED)
+            if HAS_FD_PATHS and not _is_at(fd, folder):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+        return fd, name
 
 
-def _create_and_lock(folder: str) -> int | None:
+def _is_at(fd: int, folder: str) -> bool:
+    """Whether an open folder has this path without links; False where that cannot be known."""
+    return HAS_FD_PATHS and os.readlink(f"/proc/self/fd/{fd}") == folder
+
+
+def _create_and_lock(folder: str, parents: _Parents) -> int | None:
     """The descriptor that holds the lock of a placeholder, which is created if it does not exist."""
     import fcntl
 
     for _ in range(TRIES):
         try:
-            with _folder_of(folder) as (parent, name):
-                with suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=parent)
-                fd = os.open(name, OPEN, dir_fd=parent)
+            parent, name = parents.of(folder)
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=parent)
+            fd = os.open(name, OPEN, dir_fd=parent)
         except OSError:
             return None
         try:

@@ -123,8 +123,14 @@ def test_environment_files_of_other_projects_are_hidden(
     kind: type[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     srv = tmp_path / "srv"
-    hidden = ("other/.env", "other/app/.env.production", "other/app/.ssh/key", "other/.git-credentials")
-    shown = ("other/.env.example", "other/app/main.py", "mine/readme")
+    hidden = (
+        "other/.env",
+        "other/app/.env.production",
+        "other/app/.ssh/key",
+        "other/.git-credentials",
+        "other/id_rsa.bak",
+    )
+    shown = ("other/.env.example~", "other/app/main.py", "mine/readme")
     own = ("mine/.env", "mine/sub/.env")
     for name in (*hidden, *shown, *own):
         (srv / name).parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from toolcrib.tools import Shell, Workspace, workspace_tools
 
 SECRET = [
     ".env", ".env.local", "deep/.env", "prod.env", "id_rsa", "a.pem", ".npmrc", "secrets.yaml", "secrets.txt", "secrets/secret.py",
+    "id_ecdsa~", "server.key.bak", "deep/credentials.json.1", ".id_dsa.swp", ".credentials.json", "deep/.netrc.2024-01-31.gz",
 ]  # fmt: skip
 FREE = [
     ".env.example",
@@ -28,6 +29,11 @@ FREE = [
     "notes.txt",
     "keys.py",
     "secrets.pyi",
+    ".env.example~",
+    "secrets.md.bak",
+    "id_rsa.pub",
+    "shadow.5",
+    "keys.py.orig",
     "deep/secrets.md",
 ]
 CODES = {"read_only": ErrorCode.DENIED, "supervised": ErrorCode.NOBODY_TO_ASK, "full": None}

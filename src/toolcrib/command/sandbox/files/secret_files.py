@@ -10,6 +10,7 @@ import time
 from collections import deque
 from functools import lru_cache
 
+from toolcrib.command.backup_names import without_additions
 from toolcrib.command.sandbox.process.mount_table import mounts_of_process
 
 # Where projects and their deployments lie, other than in home folders.
@@ -84,10 +85,11 @@ def _search(folders: tuple[str, ...], now: int) -> tuple[str, ...]:
 def holds_secrets(name: str) -> bool:
     """Whether a file or folder of this name holds secrets.
 
-    >>> [holds_secrets(name) for name in (".env", ".env.production", ".env.example", "id_rsa", "README")]
+    >>> [holds_secrets(name) for name in (".env", ".env.production", ".env.example", "id_rsa~", "README")]
     [True, True, False, True, False]
     """
-    return name in NAMES or (name.startswith(START) and not name.endswith(EXAMPLES))
+    bare, inner = without_additions(name)
+    return bare in NAMES or inner in NAMES or (name.startswith(START) and not bare.endswith(EXAMPLES))
 
 
 def _is_own(folder: str) -> bool:

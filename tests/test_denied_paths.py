@@ -494,6 +494,18 @@ def test_full_names_and_opened_folders_are_looked_at_too(root: Path, tmp_path: P
     assert around == ({".env", str(other / "x/.env")}, set(), "")
 
 
+def test_a_wildcard_for_one_character_means_one_that_is_two_without_case(root: Path) -> None:
+    for name in ("\u00df.key", "\u0149/\u00df", "ss.key"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(SECRET)
+    assert places(deny(["?.key", "?/[\u00df]"]), root)[0] == {"\u00df.key", "\u0149/\u00df"}
+    assert places(deny(f"{root}/?.key"), root)[0] == {"\u00df.key"}
+    found = box_of(root, deny("?.key"), NoSandbox()).call_sync(
+        "shell", {"command": "grep -r hunter2 \u0149 ."}
+    )
+    assert SECRET not in found.text
+
+
 @pytest.mark.promise("policy.md", "In system folders that commands see, absolute patterns are hidden")
 @pytest.mark.parametrize("pattern", ["/etc/hosts", "/etc/host*"])
 def test_a_file_of_the_system_is_hidden_by_its_absolute_name(root: Path, pattern: str) -> None:

@@ -384,6 +384,10 @@ def test_what_was_not_decided_on_may_not_be_written() -> None:
         (".git/**", ".GIT/x", True),
         (".git/**", "\ufeff.git/x", True),
         ("stra\u00dfe/**", "STRASSE/x", True),
+        ("?.key", "\u00df.key", True),  # one character, which is two without case
+        ("[\u00df]?/x", "\u00df\u0149/x", True),
+        ("??.key", "a\u200c.key", True),
+        ("?.key", "ss.key", False),
         (".git/**", "\uff0egit/x", False),  # another name on every file system
         (".git/**", ".git\u00a0/x", False),
     ],
@@ -393,6 +397,15 @@ def test_names_that_a_file_system_may_take_for_the_same(
 ) -> None:
     told = call(box(ws, f'[[rule]]\ndeny = true\npath = "{pattern}"\n'), "read_file", path=path)
     assert (told.code is ErrorCode.DENIED) is same
+
+
+def test_what_is_allowed_is_so_in_every_form_of_a_name(ws: Workspace) -> None:
+    """`\u00df` is one character, or two without case: neither pattern allows what the other one may mean."""
+    rules = 'otherwise = "deny"\n[[rule]]\nallow = true\ntool = "read_file"\npath = "{}.key"\n'
+    Path(ws.root.path, "\u00df.key").write_text("sharp")
+    for pattern, runs in (("*", True), ("\u00df", True), ("?", False), ("??", False), ("ss", False)):
+        told = call(box(ws, rules.format(pattern)), "read_file", path="\u00df.key")
+        assert (told.code is None) is runs, pattern
 
 
 @pytest.mark.parametrize("name", ["read_file", "edit_file", "write_file", "grep", "glob", "list_dir"])

@@ -2,6 +2,9 @@
 
 Some file systems ignore case, how a letter is composed, and some invisible characters. So does the comparison, whatever
 the file system: `.GIT` must not get around a rule about `.git`.
+
+Without case, `ß` is `ss`: one character became two, which `?` does not stand for. So a path has a second form, in which
+each character is still one.
 """
 
 from __future__ import annotations
@@ -9,10 +12,11 @@ from __future__ import annotations
 import functools
 import posixpath
 import unicodedata
+from collections.abc import Callable
 
 from toolcrib.visible import IGNORED_IN_FILE_NAMES
 
-__all__ = ["comparable_name", "comparable_path", "path_pieces"]
+__all__ = ["FORMS", "comparable_forms", "comparable_name", "comparable_path", "forms_of_name", "path_pieces"]
 
 MAX_CACHED = 500  # characters of a path up to which its comparable form is cached
 
@@ -25,7 +29,29 @@ def comparable_name(name: str) -> str:
     return unicodedata.normalize("NFC", composed)
 
 
-def path_pieces(path: str) -> tuple[str, ...]:
+def name_of_single_characters(name: str) -> str:
+    """A name composed, and without case where that leaves one character of one.
+
+    >>> name_of_single_characters("STRAßE"), comparable_name("STRAßE")
+    ('straße', 'strasse')
+    """
+    if name.isascii():
+        return name.lower()
+    composed = unicodedata.normalize("NFC", name)
+    return "".join([folded if len(folded := one.casefold()) == 1 else one for one in composed])
+
+
+NameForm = Callable[[str], str]
+FORMS: tuple[NameForm, NameForm] = (comparable_name, name_of_single_characters)
+
+
+def forms_of_name(name: str) -> tuple[str, ...]:
+    """The forms in which rules compare a name: a single one where both are the same."""
+    first, second = (form(name) for form in FORMS)
+    return (first,) if first == second else (first, second)
+
+
+def path_pieces(path: str, form: NameForm = comparable_name) -> tuple[str, ...]:
     """The comparable names in a path, after "/" if it is absolute. `~` and `..` are resolved as far as they can be.
 
     >>> path_pieces("/srv/./A/../B"), path_pieces("a//b"), path_pieces("../x")
@@ -33,7 +59,7 @@ def path_pieces(path: str) -> tuple[str, ...]:
     """
     expanded = posixpath.expanduser(path) if path[:2] in ("~", "~/") else path
     cleaned = posixpath.normpath(expanded or ".")
-    pieces = [piece for piece in comparable_name(cleaned).split("/") if piece not in ("", ".")]
+    pieces = [piece for piece in form(cleaned).split("/") if piece not in ("", ".")]
     return ("/", *pieces) if cleaned.startswith("/") else tuple(pieces)
 
 
@@ -43,9 +69,19 @@ def comparable_path(path: str) -> str:
     >>> comparable_path("src/A.py"), comparable_path("/etc"), comparable_path(".")
     ('src/a.py/', '/etc/', '')
     """
-    return _comparable_path(path) if len(path) <= MAX_CACHED else _comparable_path.__wrapped__(path)
+    return comparable_forms(path)[0]
+
+
+def comparable_forms(path: str) -> tuple[str, ...]:
+    """The same in all forms: a single one where both are the same."""
+    return _comparable_forms(path) if len(path) <= MAX_CACHED else _comparable_forms.__wrapped__(path)
 
 
 @functools.lru_cache(4096)
-def _comparable_path(path: str) -> str:
-    return "".join([piece if piece == "/" else f"{piece}/" for piece in path_pieces(path)])
+def _comparable_forms(path: str) -> tuple[str, ...]:
+    forms = FORMS[:1] if path.isascii() else FORMS
+    texts = [
+        "".join([piece if piece == "/" else f"{piece}/" for piece in path_pieces(path, form)])
+        for form in forms
+    ]
+    return tuple(dict.fromkeys(texts))

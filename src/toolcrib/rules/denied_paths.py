@@ -121,8 +121,8 @@ class _Search:
         while waiting and self.names_left >= 0:
             folder = waiting.pop()
             denied_before = self._denied_count()
-            for name, comparable, kind in self._entries(folder):
-                positions = folder.state.after(comparable)
+            for name, forms, kind in self._entries(folder):
+                positions = folder.state.after(forms)
                 inner = f"{folder.path.rstrip('/')}/{name}"
                 if (positions or folder.every_name or kind == FOLDER) and inner not in skipped:
                     waiting += self._enter(folder, inner, name, kind, positions)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 
-from toolcrib.rules.comparable_paths import comparable_name
+from toolcrib.rules.comparable_paths import forms_of_name
 
 __all__ = ["FILE", "FOLDER", "LINK", "FolderCache", "FolderEntry"]
 
@@ -15,8 +15,8 @@ MAX_CACHED_NAMES = 100_000
 # A change right after a listing may leave the same time stamps, on coarse file systems for as long as this.
 SETTLED = 3_000_000_000  # nanoseconds
 
-FolderEntry = tuple[str, str, int]
-"""A name, the same name in comparable form, and its kind (FILE, FOLDER or LINK)."""
+FolderEntry = tuple[str, tuple[str, ...], int]
+"""A name, its comparable forms, and its kind (FILE, FOLDER or LINK)."""
 
 
 class FolderCache:
@@ -37,7 +37,7 @@ class FolderCache:
             return known[1]
         started = time.time_ns()
         with os.scandir(path) as entries:
-            found = [(entry.name, comparable_name(entry.name), _kind(entry)) for entry in entries]
+            found = [(entry.name, forms_of_name(entry.name), _kind(entry)) for entry in entries]
         if started - max(status.st_ctime_ns, status.st_mtime_ns) > SETTLED:
             if self._size + len(found) > MAX_CACHED_NAMES:
                 self._listings, self._size = {}, 0

@@ -2,7 +2,8 @@
 
 A piece is what stands between two slashes. `*`, `?` and `[...]` stand for characters within a piece, `**` for any
 number of pieces, `{a,b}` for `a` or `b`. A pattern without a slash matches that name in any folder. A pattern that
-matches a folder matches everything below it. Paths are compared as `comparable_paths.py` says.
+matches a folder matches everything below it. Paths are compared as `comparable_paths.py` says, in two forms: a pattern
+that forbids matches where it matches in either, one that allows only where it matches in both.
 
 The time of a comparison grows with pattern times path: a text between two `*`, or pieces between two `**`, are matched
 where they first occur, and never looked for again.
@@ -12,12 +13,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from unicodedata import normalize
 
 from toolcrib.access import Access
 from toolcrib.glob_patterns import GlobError, expand_lists
-from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_name, comparable_path, path_pieces
+from toolcrib.rules.comparable_paths import (
+    FORMS,
+    MAX_CACHED,
+    NameForm,
+    comparable_forms,
+    path_pieces,
+)
 from toolcrib.rules.match import NO, PARTLY, YES, MatchLevel
 from toolcrib.rules.name_patterns import WILDCARD, PatternError, name_expression, name_matches
 
@@ -39,10 +46,11 @@ class PathPattern:
     (True, True, False)
     """
 
-    __slots__ = ("_match", "alternatives", "expression", "text")
+    __slots__ = ("_alternatives", "_matches", "alternatives", "either_form", "expression", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, either_form: bool = False) -> None:
         self.text = text
+        self.either_form = either_form
         if not text.strip():
             raise PatternError("an empty path pattern matches nothing")
         if "\\" in text:
@@ -51,20 +59,30 @@ class PathPattern:
             raise PatternError(f"{text!r}: a pattern must not contain '..'")
         if "~" in text.split("/")[1:]:
             raise PatternError(f"{text!r}: '~' means the home folder only at the beginning")
-        self.alternatives = tuple(map(_pattern_pieces, expand_braces(text)))
-        self.expression = "|".join(map(_path_expression, self.alternatives))
+        texts = expand_braces(text)
+        self._alternatives = [tuple(_pattern_pieces(one, form) for one in texts) for form in FORMS]
+        self.alternatives = tuple(dict.fromkeys(pieces for found in self._alternatives for pieces in found))
+        expressions = ["|".join(map(_path_expression, found)) for found in self._alternatives]
+        self.expression = "|".join(dict.fromkeys(expressions))
         try:
-            self._match = re.compile(self.expression).match
+            self._matches = [re.compile(expression).match for expression in expressions]
         except re.error as problem:
             raise PatternError(f"{text!r} cannot be read: {problem}") from None
 
+    def in_either_form(self) -> PathPattern:
+        """The same pattern, which matches a path also where it does in one form only."""
+        return self if self.either_form else PathPattern(self.text, either_form=True)
+
     def matches(self, path: str) -> bool:
         """Whether the pattern matches a path, or a folder above it."""
-        return self.matches_comparable(comparable_path(path))
+        return self.matches_forms(comparable_forms(path))
 
-    def matches_comparable(self, path: str) -> bool:
-        """The same for the result of `comparable_path`."""
-        return self._match(path) is not None
+    def matches_forms(self, forms: Sequence[str]) -> bool:
+        """The same for the result of `comparable_forms`."""
+        first, second = self._matches
+        if self.either_form:
+            return first(forms[0]) is not None or second(forms[-1]) is not None
+        return first(forms[0]) is not None and second(forms[-1]) is not None
 
     def may_match_below(self, folder: str, pattern: str = "") -> bool:
         """Whether the pattern may match something in a folder that another pattern matches there ("": anything)."""
@@ -79,9 +97,17 @@ class PathPattern:
         >>> PathPattern("src/**").relative_to("/home/ann")
         ()
         """
-        folder = path_pieces(root)
-        rests = {rest for pieces in self.alternatives for rest in _rests_below(pieces, folder)}
-        return tuple(PathPattern("./" + "/".join(rest) if rest else "**") for rest in sorted(rests))
+        texts = [_pattern_pieces(one, str) for one in expand_braces(self.text)]
+        rests = {
+            pieces[at:]
+            for form, found in zip(FORMS, self._alternatives, strict=True)
+            for pieces, compared in zip(texts, found, strict=True)
+            for at in _positions_below(compared, path_pieces(root, form))
+        }
+        return tuple(
+            PathPattern("./" + "/".join(rest) if rest else "**", either_form=self.either_form)
+            for rest in sorted(rests)
+        )
 
     def __repr__(self) -> str:
         return f"PathPattern({self.text!r})"
@@ -89,9 +115,9 @@ class PathPattern:
 
 def match_paths(patterns: Sequence[PathPattern], access: Access) -> MatchLevel:
     """How far several patterns together match the path of an access."""
-    path = comparable_path(access.target)
+    forms = comparable_forms(access.target)
     for pattern in patterns:
-        if pattern.matches_comparable(path):
+        if pattern.matches_forms(forms):
             return YES
     if access.subtree and any(p.may_match_below(access.target, access.pattern) for p in patterns):
         return PARTLY
@@ -116,11 +142,11 @@ def expand_braces(text: str) -> list[str]:
     return expanded
 
 
-def _pattern_pieces(text: str) -> Pieces:
+def _pattern_pieces(text: str, form: NameForm) -> Pieces:
     trimmed = text.rstrip("/")
     if not trimmed:
         return ("/",)
-    pieces = path_pieces(trimmed)
+    pieces = path_pieces(trimmed, form)
     anywhere = "/" not in trimmed and not trimmed.startswith("~")
     return ("**", *pieces) if anywhere else pieces
 
@@ -137,8 +163,8 @@ def _path_expression(pieces: Pieces) -> str:
     return first + "".join(f"(?>(?:[^/]*/)*?{chunk})" for chunk in rest if chunk)
 
 
-def _rests_below(pieces: Pieces, folder: Pieces) -> Iterator[Pieces]:
-    """What remains of an absolute pattern below a folder; `()` where the pattern matches the folder itself."""
+def _positions_below(pieces: Pieces, folder: Pieces) -> set[int]:
+    """How many pieces of an absolute pattern lead to a folder: all of them where it matches the folder itself."""
     positions = {1} if pieces[:1] == ("/",) else set[int]()
     for name in folder[1:]:
         after: set[int] = set()
@@ -151,7 +177,7 @@ def _rests_below(pieces: Pieces, folder: Pieces) -> Iterator[Pieces]:
             elif name_matches(pieces[position], name):
                 after.add(position + 1)
         positions = after
-    yield from (pieces[position:] for position in positions)
+    return positions
 
 
 @functools.lru_cache(4096)
@@ -159,12 +185,15 @@ def _overlaps(pattern: PathPattern, folder: str, other: str) -> bool:
     """Whether a pattern may match a path that another pattern matches below a folder."""
     if ".." in other.split("/"):  # that may lead anywhere
         return True
-    start = path_pieces(folder)
-    below = [(*start, *pieces) for pieces in _tool_pattern_pieces(other)]
-    return any(_may_overlap(pieces, inner) for pieces in pattern.alternatives for inner in below)
+    for form, alternatives in zip(FORMS, pattern._alternatives, strict=True):
+        start = path_pieces(folder, form)
+        below = [(*start, *pieces) for pieces in _tool_pattern_pieces(other, form)]
+        if any(_may_overlap(pieces, inner) for pieces in alternatives for inner in below):
+            return True
+    return False
 
 
-def _tool_pattern_pieces(pattern: str) -> list[Pieces]:
+def _tool_pattern_pieces(pattern: str, form: NameForm) -> list[Pieces]:
     """The pieces of a pattern that a tool was given; one that cannot be read may match anything."""
     if not pattern.strip("/"):
         return [("**",)]
@@ -172,18 +201,18 @@ def _tool_pattern_pieces(pattern: str) -> list[Pieces]:
         texts = {*expand_lists(pattern), pattern}  # a name may hold braces
     except GlobError:
         return [("**",)]
-    return [_read_by_tools(text) for text in texts]
+    return [_read_by_tools(text, form) for text in texts]
 
 
-def _read_by_tools(text: str) -> Pieces:
+def _read_by_tools(text: str, form: NameForm) -> Pieces:
     """The pieces of a tool's pattern without braces: a slash at the end means everything below."""
     names = [piece for piece in text.split("/") if piece not in ("", ".")]
     anywhere = ["**"] if "/" not in text.strip("/") else []
     below = ["**"] if text.endswith("/") else []
-    return (*anywhere, *map(_with_stars_alone, names), *below)
+    return (*anywhere, *(_with_stars_alone(name, form) for name in names), *below)
 
 
-def _with_stars_alone(name: str) -> str:
+def _with_stars_alone(name: str, form: NameForm) -> str:
     """A name of a tool's pattern with `*` in place of all other wildcards.
 
     What `[...]` and a backslash mean depends on the tool, and case counts in a set. A `?` may be a character that a
@@ -192,7 +221,7 @@ def _with_stars_alone(name: str) -> str:
     marks = [found.start() for found in BRACKETS.finditer(name)]
     if marks:
         name = f"{name[: marks[0]]}*{name[marks[-1] + 1 :]}"
-    return comparable_name(name).replace("?", "*") if name != "**" else name
+    return form(name).replace("?", "*") if name != "**" else name
 
 
 def _may_overlap(pieces: Pieces, other: Pieces) -> bool:

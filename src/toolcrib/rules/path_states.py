@@ -6,7 +6,7 @@ This is a nondeterministic automaton: a state is the set of all positions that t
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from toolcrib.rules.name_patterns import WILDCARD, name_matches
 from toolcrib.rules.path_patterns import Pieces
@@ -44,12 +44,12 @@ class PathState:
                     self._plain.setdefault(pieces[at], []).append(after)
         self.leads_on = bool(self._plain or self._wild)
 
-    def after(self, name: str) -> list[Position]:
-        """The positions that patterns reach by matching a comparable name in the folder; often none."""
-        found = self._plain.get(name, [])
-        for pattern, position in self._wild:
-            if name_matches(pattern, name):
-                found = [*found, position]
+    def after(self, forms: Sequence[str]) -> list[Position]:
+        """The positions that patterns reach by matching a form of a name in the folder; often none."""
+        found: list[Position] = []
+        for name in forms:
+            found = found + self._plain.get(name, [])
+            found += [position for pattern, position in self._wild if name_matches(pattern, name)]
         return found
 
     def inside(self, positions: Iterable[Position]) -> PathState:

@@ -70,6 +70,7 @@ class Rule:
             object.__setattr__(
                 self, "commands", tuple(pattern.with_any_more_words() for pattern in self.commands)
             )
+            object.__setattr__(self, "paths", tuple(pattern.in_either_form() for pattern in self.paths))
         named = [(key, value) for key in KEYS if not key.says_nothing(value := getattr(self, key.field))]
         derived: dict[str, tuple[Any, ...]] = {
             "tool_conditions": tuple((key.of_tool, value) for key, value in named if key.of_tool),

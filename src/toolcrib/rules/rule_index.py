@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from toolcrib.access import PATHS, UNKNOWN_WORD, Access, Reach
-from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_path
+from toolcrib.rules.comparable_paths import MAX_CACHED, comparable_forms
 from toolcrib.rules.name_patterns import WILDCARD
 from toolcrib.rules.rule import Rule
 
@@ -75,7 +75,7 @@ class RuleIndex:
                     continue
                 if by_parts(one):
                     places.update(self._about_below(one.target, one.pattern))
-                elif self._any_path(comparable_path(one.target)) is not None:
+                elif any(map(self._any_path, comparable_forms(one.target))):
                     places.update(self._about_paths)
             elif one.reach is RUN:
                 known = bool(one.argv) and one.argv[0] != UNKNOWN_WORD

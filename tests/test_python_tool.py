@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -218,6 +219,54 @@ async def test_figures_come_back_as_pictures(tmp_path: Path) -> None:
         assert len((await run("1")).parts) == 1
 
 
+def reply(**members: Any) -> bytes:
+    """The body of a reply as the driver writes it, with other members."""
+    return json.dumps({"number": 0, "value": None, "error": None, "figures": []} | members).encode()
+
+
+# Code that finds the session's token may write what it likes in the place of a reply.
+FORGES = """import json, sys
+frame = sys._getframe()
+while not hasattr(frame.f_locals.get("self"), "token"):
+    frame = frame.f_back
+session = frame.f_locals["self"]
+def forge(body="", size=None, **members):
+    body = body or json.dumps({"number": session.running, "value": None, "error": None, "figures": []} | members)
+    head = f"{session.token} {len(body) if size is None else size}"
+    session.write(b"\\0" + head.encode() + b"\\n" + body.encode())
+"""
+FORGED = {
+    "a value that is no text": "forge(value=5)",
+    "an error that is no text": "forge(error=['x'])",
+    "figures that are none": "forge(figures=5)",
+    "a figure that is no text": "forge(figures=[{}])",
+    "more figures than there can be": "forge(figures=['iVBORw0KGgo='] * 6)",
+    "no members": "forge('{}')",
+    "another order": 'forge(\'{"error": null, "number": %d, "value": null, "figures": []}\' % session.running)',
+    "deep": "forge('{\"number\":' + '[' * 100_000)",
+    "no UTF-8": "forge('\\udc80'.encode('utf-8', 'surrogateescape').decode('latin-1'))",
+    "larger than a reply": "forge('x', 900_000_000)",
+}
+
+
+async def test_what_code_writes_in_the_place_of_a_reply_is_none(run: Session) -> None:
+    await run(FORGES)
+    for case, code in FORGED.items():
+        result = await run(f"{code}; 'in the end'")
+        assert result.text.endswith("'in the end'"), case
+        assert result.structured == {**result.structured, "error": None, "figures": 0}, case
+
+
+async def test_what_code_gives_back_is_shown_without_control_characters(run: Session) -> None:
+    shown = await run("type('A', (), {'__repr__': lambda self: 'a\\x1b[2Jb\\x07'})()")
+    assert shown.text == "ab"
+    raised = await run("raise type('\\x1b[2J\\n' + 'long' * 100, (Exception,), {})('')")
+    assert len(raised.structured["error"]) == 200 and raised.structured["error"].isprintable()
+    await run(FORGES)
+    pictures = await run("forge(figures=['QUJD', 'iVBORw0KGgo=', 'no base64', '\u00e9'])")
+    assert pictures.structured["figures"] == 1
+
+
 @examples(100)
 @given(
     pieces=st.lists(
@@ -232,7 +281,7 @@ def test_replies_are_found_in_any_output_however_it_is_cut(pieces: list[bytes | 
     stream = printed = b""
     for piece in pieces:
         if isinstance(piece, int):
-            body = b'{"number": %d}' % piece
+            body = reply(number=piece)
             stream += b"\0token %d\n" % len(body) + body
         else:
             stream, printed = stream + piece, printed + piece

@@ -8,7 +8,6 @@ level of the workspace leave less to a call than the running session may do, the
 from __future__ import annotations
 
 import base64
-import binascii
 import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -53,6 +52,7 @@ MAX_IN_ERROR = 20_000  # characters of output in the message of a call that fail
 JUDGEMENT = Judgement("ask", "it runs Python code", programs=("python",))
 NO_SANDBOX = "no sandbox works here, so nothing would limit it"
 ENVIRONMENTS = (".venv", "venv")
+PNG = b"\x89PNG\r\n\x1a\n"
 LOST = "The next call begins a new session: variables and imports of this one are lost."
 
 
@@ -274,8 +274,9 @@ def _status(status: int | None) -> str:
 
 
 def _picture(figure: str) -> Image | None:
+    """A figure as a picture; None where code wrote the reply itself, and it is none."""
     try:
-        base64.b64decode(figure, validate=True)
-    except (binascii.Error, TypeError):  # code wrote the reply itself
+        data = base64.b64decode(figure, validate=True)
+    except ValueError:
         return None
-    return Image(figure, media_type="image/png")
+    return Image(figure, media_type="image/png") if data.startswith(PNG) else None

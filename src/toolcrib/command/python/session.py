@@ -12,14 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.command.background.process_input import ProcessInput
-from toolcrib.command.launch.output import BoundedOutput
+from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.launch.process import ProcessOutcome, run_process
 from toolcrib.command.launch.sandboxed_host import prepare_launch
 from toolcrib.command.sandbox import Launch, Level, Sandbox
 from toolcrib.dataclass import dataclass
+from toolcrib.visible import spelled_out
 
 DRIVER = Path(__file__).with_name("driver.py")
 KEEP = 1 << 20  # bytes of the output of one piece of code
+MAX_REPLY = 26_000_000  # bytes: five figures in base64, a value and the name of an error
+MAX_ERROR = 200  # characters of that name
+TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+REPLY = re.compile(
+    rb'\{"number": [0-9]{1,9}, "value": (?:null|%b), "error": (?:null|%b), "figures": \[(?:%b(?:, %b){0,4})?\]\}'
+    % (TEXT, TEXT, TEXT, TEXT)
+)
 SESSION = "TOOLCRIB_PYTHON_SESSION"
 SEND = 30.0  # seconds for the process to take a request
 
@@ -53,7 +61,8 @@ class Reply:
 class SessionOutput(BoundedOutput):
     """The stream of a session, from which replies are taken out; what was printed goes to `printed`.
 
-    Code that knows the token can write a reply itself; it would only deceive whoever wrote it.
+    Code that finds the token can write a reply itself, and so can a module that it imports: its answer may be false,
+    like all that code prints. What the driver would not write, or is longer than a reply can be, is no reply.
     """
 
     __slots__ = (
@@ -93,7 +102,8 @@ class SessionOutput(BoundedOutput):
     def _print(self, data: bytes) -> bytes:
         """Takes what was printed up to the next head, and returns what follows that."""
         self._begun = b""
-        head = self._head_pattern.search(data)
+        heads = self._head_pattern.finditer(data)
+        head = next((head for head in heads if int(head[1]) <= MAX_REPLY), None)
         if head is not None:
             self.printed.feed(data[: head.start()])
             self._needed = int(head[1])
@@ -106,12 +116,13 @@ class SessionOutput(BoundedOutput):
         return b""
 
     def _take(self, body: bytes) -> None:
+        if REPLY.fullmatch(body) is None:
+            return
         try:
             reply = json.loads(body)
         except ValueError:
             return
-        if isinstance(reply, dict):
-            self._on_reply(reply)
+        self._on_reply(reply)
 
 
 class PythonSession:
@@ -204,7 +215,9 @@ class PythonSession:
             raise
         finally:
             self._live = None
-        return Reply(data["value"], data["error"], tuple(data["figures"]), time.monotonic() - begun)
+        value = data["value"] and plain(data["value"].encode("utf-8", "replace"))
+        error = data["error"] and spelled_out(data["error"])[:MAX_ERROR]
+        return Reply(value, error, tuple(data["figures"]), time.monotonic() - begun)
 
     async def _answered(self, timeout: float) -> bool:
         """Whether the reply comes in time. Raises SessionCrashed if the process ends instead."""

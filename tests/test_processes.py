@@ -23,7 +23,8 @@ from toolcrib import Agent, Answer, Toolbox, ToolCall, Verdict
 from toolcrib.command.background import ProcessOutput, process_output
 from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
-from toolcrib.command.launch import ShellKind
+from toolcrib.command.launch import BoundedOutput, ShellKind
+from toolcrib.command.launch.screen import TerminalScreen, text_of_terminal
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
 from toolcrib.models import Scripted
@@ -235,6 +236,28 @@ async def test_programs_that_draw_on_the_screen_are_read_as_a_person_sees_them(
         assert (tmp_path / "long.txt").read_text().startswith("line 1\nnew text\nline 2\n")
     drawn = await talk("shell", command=r"printf '\033[2J\033[3;5Hhere\033[1;1Htop\n'", terminal=True)
     assert drawn.text == "top\n\n    here"
+
+
+def test_output_that_takes_long_to_draw_holds_nobody_up() -> None:
+    """A digit after another was looked at once for each digit, and a mark on a letter costs more with each that is there."""
+    pytest.importorskip("pyte")
+    outputs = {
+        "digits": b"\x1b[" + b"1" * 40_000,
+        "marks": b"\x1b[Ha" + "\u0301".encode() * 30_000 + b"\r\nend",
+    }
+    shown: dict[str, str] = {}
+    for name, data in outputs.items():
+        begun = time.monotonic()
+        output = BoundedOutput(1 << 20)
+        output.feed(data)
+        shown[name] = text_of_terminal(output)
+        screen = TerminalScreen()
+        screen.feed(data)
+        assert time.monotonic() - begun < 6, name
+    assert (
+        shown["marks"].endswith("end") and len(shown["marks"]) > 30_000
+    )  # it was not drawn, and is all there
+    assert screen.text().endswith("end")
 
 
 async def test_keys_need_a_terminal_but_for_the_end_of_the_input(anywhere: Talk) -> None:

@@ -6,6 +6,7 @@ Line by line programs need none of it. Drawing is done by pyte (`toolcrib[termin
 from __future__ import annotations
 
 import re
+import time
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,14 +25,18 @@ MAX_DRAWN = (
     1 << 19
 )  # bytes from the end of an output that are drawn: programs draw the screen anew now and then
 MAX_SCROLLED = 1000  # lines that were scrolled out of the screen
+# Some output takes minutes to draw: a thousand marks on one letter, or a scroll after each byte.
+MAX_SECONDS = 1.0
+PIECE = 1 << 10  # bytes that are drawn between two looks at the clock
+LAST = 1 << 12  # bytes from the end of an output that are drawn when there was no time for the rest
 DRAWING = re.compile(
-    rb"\x1b\[(?:\d*;?\d*[Hf]|\d+[d]|\d*A|\?(?:1049|1047|47)h)"
+    rb"\x1b\[(?:\d*+(?:;\d*+)?+[Hf]|\d++d|\d*+A|\?(?:1049|1047|47)h)"
 )  # moves the cursor to another line
 SWITCH = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")  # to the second screen of a terminal, and back
-# Questions to the terminal and settings of keys, which draw nothing: pyte knows few of them.
+# Questions to the terminal and settings of keys, which draw nothing: pyte knows few of them. And the test pattern.
 NO_DRAWING = re.compile(
     rb"\x1b\[[<=>][0-?]*[ -/]*[@-~]|\x1b\[\?[0-?]*(?:[ -/]+[@-~]|[a-gi-km-zA-Z@])|\x1b\[[0-9;:]*[ -/]+[@-~]"
-    rb"|\x1b[PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"
+    rb"|\x1b[PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b#[0-9]"
 )
 
 
@@ -60,13 +65,24 @@ class TerminalScreen:
         """Whether a program uses the alternate screen; when it leaves that, the main screen comes back unchanged."""
         return self._shown is not self._main
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bool:
+        """Draws output. Returns False where that took too long: then only its end is drawn, on an empty screen."""
+        if self._drawn_until(time.monotonic() + MAX_SECONDS, data):
+            return True
+        self._main, second = self._pyte.HistoryScreen(COLUMNS, ROWS, history=MAX_SCROLLED), self.second
+        self._switch(second)
+        self._drawn_until(time.monotonic() + MAX_SECONDS, data[-LAST:])
+        return False
+
+    def _drawn_until(self, deadline: float, data: bytes) -> bool:
+        """Draws output until a time. Returns whether all of it was drawn."""
         at = 0
         for switch in SWITCH.finditer(data):
-            self._draw(data[at : switch.start()])
+            if not self._draw(deadline, data[at : switch.start()]):
+                return False
             self._switch(switch[1] == b"h")
             at = switch.end()
-        self._draw(data[at:])
+        return self._draw(deadline, data[at:])
 
     def _switch(self, second: bool) -> None:
         if second:
@@ -74,13 +90,17 @@ class TerminalScreen:
         self._shown = self._second if second else self._main
         self._stream = self._pyte.ByteStream(self._shown)
 
-    def _draw(self, data: bytes) -> None:
-        if data := NO_DRAWING.sub(b"", data):
+    def _draw(self, deadline: float, data: bytes) -> bool:
+        data = NO_DRAWING.sub(b"", data)
+        for at in range(0, len(data), PIECE):
             try:
-                self._stream.feed(data)
+                self._stream.feed(data[at : at + PIECE])
             except Exception:
                 # A sequence that pyte reads and does not support: it draws nothing that is text.
                 self._switch(self.second)
+            if time.monotonic() > deadline:
+                return False
+        return time.monotonic() <= deadline
 
     def text(self) -> str:
         """The lines of the screen."""
@@ -98,13 +118,12 @@ class TerminalScreen:
 
 
 def text_of_terminal(output: BoundedOutput) -> str:
-    """The output of a command that ran in a terminal, as it is seen there after its end."""
+    """The output of a command that ran in a terminal, as it is seen there after its end, if that is soon drawn."""
     data = (output.tail if output.omitted else output.head + output.tail)[-MAX_DRAWN:]
     if not draws(data):
         return output.text()
     screen = TerminalScreen()
-    screen.feed(data)
-    return screen.scrolled()
+    return screen.scrolled() if screen.feed(data) else output.text()
 
 
 def _lines(lines: list[str]) -> str:

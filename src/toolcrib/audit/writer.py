@@ -90,9 +90,10 @@ class LogWriter:
         if os.getpid() != self._process:
             self._reset()
         with self._more:
+            first = not self._waiting  # the thread is told of the others as long as it has not taken this one
             self._waiting.append(lines)
             running, self._running = self._running, True
-            if running:
+            if running and first:
                 self._more.notify()
         if not running:
             try:

@@ -24,9 +24,10 @@ from toolcrib import (
     Verdict,
     tool,
 )
+from toolcrib.access import Access, Reach
 from toolcrib.agent import Budget, Outcome, Reason
 from toolcrib.audit import AuditLog
-from toolcrib.events import Event, RunFinished, RunStarted
+from toolcrib.events import CallFinished, Event, RunFinished, RunStarted
 from toolcrib.models import Scripted
 from toolcrib.prepared import Prepared, Ready
 from toolcrib.rules import Limit, RateLimits, Rule, RulePolicy, read_rules
@@ -34,6 +35,7 @@ from toolcrib.sink import EventLog
 from toolcrib.toolbox import NextExecute, NextPrepare
 from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
+from toolcrib.tools import Batch
 from toolcrib.toolset import StaticToolset
 
 USED = {"input_tokens": 10, "output_tokens": 5}
@@ -229,6 +231,43 @@ async def test_a_limit_of_the_inner_box_holds_for_each_of_its_runs() -> None:
     script = [calling("look", path="a"), calling("look", path="a"), saying("found it")]
     outcome = await outer_of(helper_of(*script, *script, limits=[Limit(1)]), calls=2).run("go")
     assert [told(nested, n)[:3] for nested in outcome.nested for n in range(2)] == ["saw", "Too"] * 2
+
+
+RULES_ABOUT_WHAT_IS_REACHED = [
+    # a rule, whether the call that hands something on asks, and what the call within it comes to; None: it is not made
+    ('deny = true\npath = "a"', False, "denied"),
+    ('deny = true\npath = "b"', False, ""),
+    ('ask = true\npath = "a"', False, "nobody_to_ask"),
+    ('deny = true\nhost = "a"', False, ""),
+    ('deny = true\nreach = "write"', False, "denied"),
+    ('deny = true\ntool = ["helper", "batch"]\npath = "a"', True, None),
+]
+
+
+@pytest.mark.promise("agent.md", "The call itself needs no approval")
+@pytest.mark.parametrize(("rule", "asks", "within"), RULES_ABOUT_WHAT_IS_REACHED)
+@pytest.mark.parametrize("how", ["helper", "batch"])
+async def test_a_rule_about_what_is_reached_asks_about_the_calls_within_and_not_about_their_call(
+    how: str, rule: str, asks: bool, within: str | None
+) -> None:
+    write = Access(Reach.WRITE, "a")
+
+    @tool(effect=Effect.WRITE, secrets=(), open_world=False, accesses=lambda given: [write])
+    def put() -> str:
+        """Write the file a."""
+        return "put"
+
+    helper = helper_of(calling("put"), saying("done"), tools=[put])
+    log = EventLog()
+    box = Toolbox(
+        [helper.as_tool("helper", "It helps."), Batch(), put],
+        policy=read_rules(f"[[rule]]\n{rule}").policy("full"),
+    )
+    box.subscribe(log)
+    given = {"task": "do it"} if how == "helper" else {"calls": [{"tool": "put"}]}
+    await box.call(how, given)
+    codes = {event.tool: event.code for event in log.events if isinstance(event, CallFinished)}
+    assert (codes[how] == "nobody_to_ask", codes.get("put")) == (asks, within)
 
 
 @pytest.mark.parametrize("between", [False, True])

@@ -179,7 +179,8 @@ class Rule:
             if not accesses:
                 return YES
         elif accesses is None:  # a tool that does not say what it reaches may reach anything
-            return NO if request.facts.effect is Effect.READ and not self.tools else PARTLY
+            changes = request.facts.effect is not Effect.READ and not request.delegated
+            return PARTLY if changes or self.tools else NO
         return max((self._match_unfiltered(access, request) for access in accesses), default=NO)
 
     def decides_on(self, accesses: Sequence[Access]) -> Sequence[Access]:

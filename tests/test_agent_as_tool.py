@@ -244,7 +244,6 @@ RULES_ABOUT_WHAT_IS_REACHED = [
 ]
 
 
-@pytest.mark.promise("agent.md", "The call itself needs no approval")
 @pytest.mark.parametrize(("rule", "asks", "within"), RULES_ABOUT_WHAT_IS_REACHED)
 @pytest.mark.parametrize("how", ["helper", "batch"])
 async def test_a_rule_about_what_is_reached_asks_about_the_calls_within_and_not_about_their_call(

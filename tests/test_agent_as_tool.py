@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,12 +31,13 @@ from toolcrib.audit import AuditLog
 from toolcrib.events import CallFinished, Event, RunFinished, RunStarted
 from toolcrib.models import Scripted
 from toolcrib.prepared import Prepared, Ready
-from toolcrib.rules import Limit, RateLimits, Rule, RulePolicy, read_rules
+from toolcrib.question import Lasting, Scope
+from toolcrib.rules import ApprovalStore, Limit, RateLimits, Rule, RulePolicy, read_rules
 from toolcrib.sink import EventLog
 from toolcrib.toolbox import NextExecute, NextPrepare
 from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
-from toolcrib.tools import Batch
+from toolcrib.tools import Batch, Workspace, workspace_tools
 from toolcrib.toolset import StaticToolset
 
 USED = {"input_tokens": 10, "output_tokens": 5}
@@ -267,6 +269,74 @@ async def test_a_rule_about_what_is_reached_asks_about_the_calls_within_and_not_
     await box.call(how, given)
     codes = {event.tool: event.code for event in log.events if isinstance(event, CallFinished)}
     assert (codes[how] == "nobody_to_ask", codes.get("put")) == (asks, within)
+
+
+FOLDERS = [
+    # the folder of the helper's tools, a call, what it shows, and a deny rule of the outer policy about that
+    ("secret", calling("read_file", path="a.txt"), "CANARY", "secret/**"),
+    ("secret", calling("grep", pattern="CAN"), "CANARY", "secret/*.txt"),
+    ("secret", calling("list_dir"), "a.txt", "secret/**"),
+    ("shop/inner", calling("read_file", path="a.txt"), "CANARY", "shop/inner/a.txt"),
+]
+
+
+@pytest.mark.parametrize(("folder", "call", "shows", "path"), FOLDERS)
+@pytest.mark.parametrize("between", [False, True])
+async def test_a_rule_about_an_absolute_path_holds_for_a_helper_in_another_folder(
+    folder: str, call: Any, shows: str, path: str, between: bool, tmp_path: Path
+) -> None:
+    """Also where it is a rule of an agent that stands between the two."""
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "a.txt").write_text("CANARY")
+    shown = []
+    for rule in ("", f'[[rule]]\ndeny = true\npath = "{tmp_path}/{path}"'):
+        policy = read_rules(rule).policy("full").within(str(tmp_path / "shop"))
+        tools = workspace_tools(Workspace(tmp_path / folder))
+        helper = helper_of(call, saying("done"), tools=tools)
+        if between:
+            middle = Agent(
+                Scripted([calling("helper", task="find it"), saying("half")]),
+                [helper.as_tool("helper", "It helps.")],
+                policy=policy,
+            )
+            outcome = await outer_of(middle).run("go")
+            outcome = outcome.nested[0]
+        else:
+            outcome = await outer_of(helper, autonomy=None, policy=policy).run("go")
+        shown.append(told(outcome.nested[0]))
+    assert [shows in text for text in shown] == [True, False]
+
+
+async def test_an_approval_of_a_project_is_not_for_a_helper_in_another_folder(tmp_path: Path) -> None:
+    for name in ("shop", "other"):
+        (tmp_path / name / "src").mkdir(parents=True)
+    asked = list[str]()
+
+    async def always(question: Question) -> Answer:
+        asked.append(question.arguments["path"])
+        return Answer(Verdict.ALWAYS, scope=Scope.FOLDER, lasting=Lasting.PROJECT)
+
+    def writing(path: str) -> Any:
+        return calling("write_file", path=path, content="x")
+
+    kept: Any = {
+        "approver": always,
+        "approvals": ApprovalStore(tmp_path / "approvals.json"),
+        "project": tmp_path / "shop",
+    }
+    for folder, again in (("shop", []), ("other", ["src/b"]), ("other", [])):
+        helper = helper_of(
+            writing("src/b"),
+            saying("done"),
+            tools=workspace_tools(Workspace(tmp_path / folder)),
+            autonomy="supervised",
+        )
+        own = workspace_tools(Workspace(tmp_path / "shop"))
+        script = [writing("src/a"), calling("helper", task="find it"), saying("all done")]
+        outer = Agent(Scripted(script), [*own, helper.as_tool("helper", "It helps.")], **kept)
+        asked.clear()
+        await outer.run("go")
+        assert [path for path in asked if path != "src/a"] == again, folder
 
 
 @pytest.mark.parametrize("between", [False, True])

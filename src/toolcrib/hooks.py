@@ -28,6 +28,7 @@ class FunctionHooks(TypedDict, Generic[P], total=False):
     effect_for: Callable[[P], Effect]
     resources: Callable[[P], Iterable[str] | None]
     accesses: Callable[[P], Iterable[Access] | None]
+    base_folder: Callable[[], str]
     preview: Callable[[P], Preview | None]
     doubt: Callable[[P], Doubt | None]
     with_secrets: Callable[[P, Mapping[str, str]], P]

@@ -104,6 +104,11 @@ class Tool(Generic[P, R]):
         """The files, commands and hosts that one call reaches, for the policy's rules. Pure. None: unknown."""
         return None
 
+    def base_folder(self) -> str:
+        """The absolute folder that relative paths of `accesses` lie in; "" where it has none on this machine. By it,
+        rules with absolute paths hold for an agent in another folder, and approvals of a project for this one alone."""
+        return ""
+
     def preview(self, params: P, /) -> Preview | None:
         """What a person who is asked is shown of one call, and a digest of what that rests on. It may read.
 

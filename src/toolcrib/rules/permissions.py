@@ -51,7 +51,7 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
             _without_secrets(lambda access: access.reach is Reach.READ or decided(access), policy, accesses)
         )
     if isinstance(policy, BothPolicies):
-        return permissions_of_both(*(call_permissions(one, request) for one in policy.both))
+        return permissions_of_both(*(call_permissions(one, request) for one in policy.about(request)))
     return CallPermissions(decided)
 
 

@@ -19,6 +19,7 @@ from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.operator_log import Mask, unmasked
+from toolcrib.toolbox.resources import base_folder
 from toolcrib.toolbox.runs import Runs
 
 __all__ = [
@@ -228,6 +229,7 @@ class Approvals:
         self._mask = mask
         self._storage = storage
         self._project = project
+        self._folder = os.path.realpath(project) if project else ""
         self._clock = ExpiryClock(clock)
 
     def masked(self, mask: Mask) -> Approvals:
@@ -236,10 +238,19 @@ class Approvals:
         made._mask = mask
         return made
 
-    def add(self, question: Question, answer: Answer, tool: Any, identity: str, mark: str = "") -> None:
+    def add(
+        self,
+        question: Question,
+        answer: Answer,
+        tool: Any,
+        identity: str,
+        mark: str = "",
+        ready: Ready | None = None,
+    ) -> None:
         """Remember an answer. For a run, `tool` is the very object that was asked about.
 
         `mark` is what an approval of exactly these arguments is remembered by, if it is not the question's fingerprint.
+        `ready` is the call that was asked about, if it was one.
         """
         if question.strict:
             return
@@ -253,7 +264,7 @@ class Approvals:
         approval = Approval(
             os.urandom(4).hex(),
             question.tool,
-            identity,
+            self._in_folder(lasting, identity, ready),
             scope,
             lasting,
             {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[lasting],
@@ -270,6 +281,12 @@ class Approvals:
             self._store(self._storage, approval)
         else:
             self._runs.add_approved(run, tool, approval)
+
+    def _in_folder(self, lasting: Lasting, identity: str, ready: Ready | None) -> str:
+        """What an approval is of: the tool. One of a project is of the tool in its folder, if that is another."""
+        folder = base_folder(ready) if ready is not None and lasting is Lasting.PROJECT else ""
+        elsewhere = folder and folder != self._folder
+        return fingerprint(identity, folder) if elsewhere else identity
 
     def lastings(self) -> tuple[Lasting, ...]:
         """For how long an answer of "always" can be kept here: beyond the run only where there is a storage for it."""
@@ -293,7 +310,9 @@ class Approvals:
         mark = approval_mark(ready)
         return any(
             approval.covers(
-                approval.identity if approval.lasting is Lasting.RUN else definition.identity,
+                approval.identity
+                if approval.lasting is Lasting.RUN
+                else self._in_folder(approval.lasting, definition.identity, ready),
                 mark,
                 ready.accesses if approval.scope in (Scope.PREFIX, Scope.FOLDER) else None,
             )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from toolcrib.effect import Effect
 from toolcrib.facts import Facts
 from toolcrib.toolbox.policy import Decision, Policy, PolicyRequest, Verb
+from toolcrib.toolbox.resources import base_folder
 from toolcrib.toolbox.runs import Limiter
 
 __all__ = ["BothPolicies", "NestedRun", "both_limiters"]
@@ -36,11 +37,25 @@ class BothPolicies:
         self._own = own
         self._outer = outer
         self._most = most
+        self._placed: tuple[Policy | None, dict[str, Policy]] = (None, {})
 
     @property
     def both(self) -> tuple[Policy, Policy]:
         """The two policies, as they are now."""
         return self._outer.policy, self._own
+
+    def about(self, request: PolicyRequest) -> tuple[Policy, Policy]:
+        """The two policies for a call: of the outer one, absolute paths mean those in the folder of its tool, too."""
+        outer = self._outer.policy
+        folder = base_folder(request.prepared) if request.prepared is not None else ""
+        if not folder or not hasattr(outer, "within"):
+            return outer, self._own
+        if self._placed[0] is not outer:
+            self._placed = outer, {}
+        known = self._placed[1]
+        if folder not in known:
+            known[folder] = outer.within(folder)
+        return known[folder], self._own
 
     @property
     def tracks_taint(self) -> bool:
@@ -50,7 +65,7 @@ class BothPolicies:
         if request.effect > self._most:
             limit = f"the call that this belongs to may {_MAY[self._most]}"
             return Decision(Verb.DENY, limit)
-        first, second = (policy.decide(request) for policy in self.both)
+        first, second = (policy.decide(request) for policy in self.about(request))
         if second.confined and first.verb is Verb.ALLOW:  # it holds only while the call is confined
             return second
         decision = max(first, second, key=lambda made: ORDER.index(made.verb))
@@ -65,6 +80,11 @@ class BothPolicies:
         """Why the model is not shown a tool: the first reason that one of the two gives."""
         reasons = (getattr(policy, "why_hidden", None) for policy in self.both)
         return next((why for reason in reasons if reason is not None and (why := reason(facts))), "")
+
+    def within(self, *folders: str) -> BothPolicies:
+        """The same, where absolute paths of its own policy mean those in the folders, too."""
+        own: Any = self._own
+        return BothPolicies(own.within(*folders) if hasattr(own, "within") else own, self._outer, self._most)
 
     def restricted(self, rules: Any = (), autonomy: Any = None) -> BothPolicies:
         """The same with further deny and ask rules, and less autonomy."""

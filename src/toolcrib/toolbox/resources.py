@@ -9,7 +9,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import belongs_to_caller
 from toolcrib.prepared import Ready
 
-__all__ = ["Resources", "in_conflict", "only_own", "resources_of"]
+__all__ = ["Resources", "base_folder", "in_conflict", "only_own", "resources_of"]
 
 Resources = frozenset[str] | None
 
@@ -29,6 +29,18 @@ def resources_of(ready: Ready) -> Resources:
         if belongs_to_caller(problem):
             raise
         return None
+
+
+def base_folder(ready: Ready) -> str:
+    """The absolute folder that the paths of a call are relative to, as its tool names it; "" where it names none."""
+    hook = ready.tool.definition.hooks.get("base_folder")
+    try:
+        return "" if hook is None else os.fspath(hook(ready.tool.instance))
+    except Exception:
+        import logging
+
+        logging.getLogger("toolcrib").exception("base_folder of tool %s failed", ready.call.name)
+        return ""
 
 
 def only_own(touched: Resources) -> bool:

@@ -23,6 +23,7 @@ from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Writ
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.line_address import region_addresses
 from toolcrib.tools.patch_text import FilePatch, patched, read_patch
 from toolcrib.tools.syntax_check import newly_broken
@@ -84,6 +85,7 @@ class _Planned:
 
 
 class ApplyPatch(
+    InFolder,
     Tool[ApplyPatchParams, str],
     name="apply_patch",
     effect=Effect.DESTRUCTIVE,

@@ -14,6 +14,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
 from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.would_fail import failure_of, find_file
 from toolcrib.visible import counted
 
@@ -32,6 +33,7 @@ class DeleteFileParams(BaseModel):
 
 
 class DeleteFile(
+    InFolder,
     Tool[DeleteFileParams, str],
     name="delete_file",
     effect=Effect.DESTRUCTIVE,

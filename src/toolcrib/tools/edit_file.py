@@ -21,6 +21,7 @@ from toolcrib.tools.backends.protocol import Permits, Write, version_of
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class EditFileParams(BaseModel):
 
 
 class EditFile(
+    InFolder,
     Tool[EditFileParams, str],
     name="edit_file",
     effect=Effect.WRITE,

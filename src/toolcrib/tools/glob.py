@@ -17,6 +17,7 @@ from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.file_walk import FileWalk, withheld_note
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.workspace_paths import printable_path
 from toolcrib.visible import counted
 
@@ -47,6 +48,7 @@ class GlobParams(BaseModel):
 
 
 class GlobFiles(
+    InFolder,
     Tool[GlobParams, str],
     name="glob",
     effect=Effect.READ,

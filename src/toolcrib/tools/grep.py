@@ -15,6 +15,7 @@ from toolcrib.tools.file_types import FILE_TYPES, patterns_of_type
 from toolcrib.tools.grep_params import GrepParams
 from toolcrib.tools.grep_results import GrepResults
 from toolcrib.tools.grep_search import GrepSearch
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.posix_classes import without_posix_classes
 from toolcrib.tools.regex_search import BadPattern
 from toolcrib.tools.ripgrep import find_ripgrep
@@ -31,6 +32,7 @@ FLAGS = re.compile(r"\(\?[a-zA-Z]*i")
 
 
 class Grep(
+    InFolder,
     Tool[GrepParams, str],
     name="grep",
     effect=Effect.READ,

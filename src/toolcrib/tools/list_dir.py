@@ -14,6 +14,7 @@ from toolcrib.ignore_rules import SKIPPED
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.file_walk import withheld_note
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.workspace_paths import joined, printable_path
 from toolcrib.visible import counted
 
@@ -38,6 +39,7 @@ class ListDirParams(BaseModel):
 
 
 class ListDir(
+    InFolder,
     Tool[ListDirParams, str],
     name="list_dir",
     effect=Effect.READ,

@@ -14,6 +14,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Move
 from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.would_fail import failure_of, find_file
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class MoveFileParams(BaseModel):
 
 
 class MoveFile(
+    InFolder,
     Tool[MoveFileParams, str],
     name="move_file",
     effect=Effect.WRITE,

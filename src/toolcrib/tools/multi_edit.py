@@ -18,6 +18,7 @@ from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES, broken_words, refuse_broken
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class MultiEditParams(BaseModel):
 
 
 class MultiEdit(
+    InFolder,
     Tool[MultiEditParams, str],
     name="multi_edit",
     effect=Effect.WRITE,

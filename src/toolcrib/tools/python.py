@@ -15,6 +15,7 @@ from toolcrib.errors import as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.in_folder import folder_of
 from toolcrib.tools.python_params import MAX_TIMEOUT, PythonParams, PythonResult
 
 if TYPE_CHECKING:
@@ -99,6 +100,9 @@ class Python(
 
     def accesses(self, params: PythonParams) -> tuple[Access, ...]:
         return self._work.accesses(params)
+
+    def base_folder(self) -> str:
+        return folder_of(self.workspace)
 
     def doubt(self, params: PythonParams) -> Doubt:
         return self._work.doubt(params)

@@ -23,6 +23,7 @@ from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.line_address import address_of
 from toolcrib.tools.textfile import SNIFFED, UNKNOWN, Encoding, describe, detect, image_type
 from toolcrib.visible import counted
@@ -64,6 +65,7 @@ class ReadFileParams(BaseModel):
 
 
 class ReadFile(
+    InFolder,
     Tool[ReadFileParams, str | ToolResult],
     name="read_file",
     effect=Effect.READ,

@@ -28,6 +28,7 @@ from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.command_place import commands_of
+from toolcrib.tools.in_folder import folder_of
 from toolcrib.tools.shell_params import MAX_TIMEOUT, ShellParams, ShellResult
 from toolcrib.tools.workspace import Workspace
 
@@ -142,6 +143,9 @@ class Shell(
 
     def accesses(self, params: ShellParams) -> tuple[Access, ...]:
         return self._work.accesses(params)
+
+    def base_folder(self) -> str:
+        return folder_of(self.place)
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         return self._work.doubt(params)

@@ -14,6 +14,7 @@ from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
+from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.textfile import UNKNOWN, Encoding, decode, detect
 from toolcrib.visible import counted
 
@@ -33,6 +34,7 @@ class WriteFileParams(BaseModel):
 
 
 class WriteFile(
+    InFolder,
     Tool[WriteFileParams, str],
     name="write_file",
     effect=Effect.WRITE,

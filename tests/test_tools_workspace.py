@@ -218,6 +218,16 @@ def test_a_missing_file_is_answered_with_what_is_there(ws: Workspace, path: str,
     assert words in refused.value.message
 
 
+@pytest.mark.parametrize(("depth", "made"), [(90, True), (2_000, False)])
+def test_folders_on_the_way_are_made_up_to_a_depth(tmp_path: Path, depth: int, made: bool) -> None:
+    tool, path = WriteFile(Workspace(tmp_path)), "d/" * depth + "f"
+    try:
+        tool.execute(WriteFileParams(path=path, content="x"), Context())
+    except ToolError as refused:
+        assert "More than 100 folders" in refused.message
+    assert (tmp_path / "d").exists() == made
+
+
 def test_further_folders_can_be_read_and_not_written(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     (tmp_path / "root").mkdir()

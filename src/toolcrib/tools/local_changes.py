@@ -64,6 +64,7 @@ from toolcrib.tools.workspace_paths import (
 
 TEMPORARY = re.compile(r"\.toolcrib-[0-9a-f]{16}\.tmp")
 ABANDONED = 3_600  # seconds after which a temporary file belongs to a process that was killed
+MOST_MADE = 100  # folders for one file; each is open until the file is written
 ATTEMPTS = 8  # at a path whose links change while they are followed
 
 
@@ -238,19 +239,34 @@ class ChangeSet:
                     remove_in(folder, name)
 
     def _folder(self, of: WorkspacePath, path: str, *, make: bool) -> FolderHandle:
+        """Opens a folder; with `make` it is made if need be, with those above it that are missing."""
+        missing: list[str] = []
+        while True:
+            try:
+                folder = self.workspace.open_itself(
+                    WorkspacePath(of.root, path, path), os.O_RDONLY | DIRECTORY
+                )
+                break
+            except FileNotFoundError:
+                path, name = posixpath.split(path)
+                if not make or name in ("", ".", ".."):
+                    raise
+                if len(missing) == MOST_MADE:
+                    raise ToolError(
+                        f"More than {MOST_MADE} folders of {of.shown} do not exist, so none was made."
+                    ) from None
+                missing.append(name)
+                path = path or "."
+        while missing:
+            folder = self._made(folder, missing.pop())
+        return folder
+
+    def _made(self, above: FolderHandle, name: str) -> FolderHandle:
+        """Opens a folder in a folder, and makes it if need be."""
         try:
-            return self.workspace.open_itself(WorkspacePath(of.root, path, path), os.O_RDONLY | DIRECTORY)
-        except FileNotFoundError:
-            parent, name = posixpath.split(path)
-            if not make or name in ("", ".", ".."):
-                raise
-        above = self._folder(of, parent or ".", make=True)
-        try:
-            make_folder(above, name)
-            self.folders_made.append((above, name))  # closed with the set
-        except FileExistsError:
-            pass
-        try:
+            with suppress(FileExistsError):
+                make_folder(above, name)
+                self.folders_made.append((above, name))  # closed with the set
             return open_in(above, name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC)
         finally:
             if (above, name) not in self.folders_made:

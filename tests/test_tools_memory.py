@@ -267,6 +267,17 @@ def test_the_memories_are_files_for_anthropics_memory_tool(store: MemoryStore) -
     assert store.recall("between") == []
 
 
+def test_the_memory_tool_inserts_at_the_lines_that_it_shows(store: MemoryStore) -> None:
+    box = Toolbox([MemoryFiles(store)], autonomy="full")
+    store.remember("a.md", "one\u2028\x0c\r still one\ntwo")
+    box.call_sync(
+        "memory",
+        {"command": "insert", "path": "/memories/a.md", "insert_line": 1, "insert_text": "between"},
+    )
+    shown = box.call_sync("memory", {"command": "view", "path": "/memories/a.md"}).text
+    assert shown.endswith("still one\n     2\tbetween\n     3\ttwo")
+
+
 @each(
     "arguments, words",
     [
@@ -290,6 +301,11 @@ def test_the_memories_are_files_for_anthropics_memory_tool(store: MemoryStore) -
             "within 0 and 1",
         ),
         ({"command": "view", "path": "/memories/a.md", "view_range": [2, 9]}, "within 1 and 1"),
+        ({"command": "create", "path": "/memories/b.md", "file_text": "y" * 100_001}, "100,001 bytes long"),
+        (
+            {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "y" * 99_999},
+            "100,003 bytes long",
+        ),
         ({"command": "edit", "path": "/memories/a.md"}, "command"),
     ],
 )

@@ -6,6 +6,7 @@ One flat object holds the parameters of all commands, as Anthropic has it; what 
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 ROOT = "/memories"
 MAX_BYTES = 100_000  # of one file
 MAX_LISTED = 500
+LINE = re.compile(r"[^\n]*\n|[^\n]+")  # as `view` numbers them
 NEEDED = {
     "view": ("path",),
     "create": ("path", "file_text"),
@@ -108,7 +110,7 @@ class MemoryFiles(
             if params.command == "delete":
                 return self._delete(path)
             if params.command == "create":
-                self.store.apply([Write(path, str(params.file_text).encode(), ABSENT)])
+                self.store.apply([Write(path, _data(path, str(params.file_text)), ABSENT)])
                 return f"File created successfully at: {_shown(path)}"
             return self._edit(path, params)
 
@@ -149,7 +151,7 @@ class MemoryFiles(
                 )
             text = text.replace(old, str(params.new_str))
         else:
-            lines = text.splitlines(keepends=True)
+            lines = LINE.findall(text)
             at = params.insert_line or 0
             if at > len(lines):
                 raise ToolError(f"insert_line must lie within 0 and {len(lines)}, got {at}.")
@@ -158,7 +160,7 @@ class MemoryFiles(
             inserted = str(params.insert_text)
             lines.insert(at, inserted if inserted.endswith("\n") else f"{inserted}\n")
             text = "".join(lines)
-        self.store.apply([Write(path, text.encode(errors="surrogateescape"), version_of(before))])
+        self.store.apply([Write(path, _data(path, text), version_of(before))])
         return f"The file {_shown(path)} has been edited."
 
     def _delete(self, path: str) -> str:
@@ -180,6 +182,16 @@ class MemoryFiles(
             changes = [Move(inner, new + inner.removeprefix(old)) for inner in inside]
         self.store.apply(changes)
         return f"Successfully renamed {_shown(old)} to {_shown(new)}"
+
+
+def _data(path: str, text: str) -> bytes:
+    """The content of a file. Raises ToolError for one that is too large to be viewed and edited."""
+    data = text.encode(errors="surrogateescape")
+    if len(data) > MAX_BYTES:
+        raise ToolError(
+            f"{_shown(path)} would be {len(data):,} bytes long; at most {MAX_BYTES:,} fit. Nothing was changed."
+        )
+    return data
 
 
 def _inside(path: str) -> bool:

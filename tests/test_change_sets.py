@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -192,6 +193,54 @@ def test_what_a_killed_write_left_is_removed_by_a_later_one(
     monkeypatch.setattr(local_changes, "ABANDONED", -60)
     Workspace(root).apply([Write("b", b"newer b")])
     assert tree(root) == {**OLD, "b": b"newer b"}
+
+
+def access_list(*entries: tuple[int, int, int]) -> bytes:
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+NOBODY = 0xFFFFFFFF
+# The owner and user 1234 may read and write, the group and others may do nothing; the mode is 0660 all the same.
+FOR_ONE_MORE = access_list((1, 6, NOBODY), (2, 6, 1234), (4, 0, NOBODY), (16, 6, NOBODY), (32, 0, NOBODY))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="access lists of Linux")
+@pytest.mark.parametrize("change", [Write("a", b"new"), Move("a", "moved", b"new"), Move("a", "moved")])
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_changed_file_keeps_its_access_list_and_attributes(
+    root: Path, change: Change, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        os.setxattr(root / "a", "system.posix_acl_access", FOR_ONE_MORE)
+        os.setxattr(root / "a", "user.note", b"mine")
+    except OSError:
+        pytest.skip("the file system has no access lists")
+    if refused and isinstance(change, Move) and change.data is None:
+        return  # nothing is set there: the file itself moves
+    if refused:
+
+        def refuse(*_: Any) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(os, "setxattr", refuse)
+    Workspace(root).apply([change])
+    there = root / ("moved" if isinstance(change, Move) else "a")
+    if refused:
+        assert there.stat().st_mode & 0o777 == 0o600
+    else:
+        assert os.getxattr(there, "system.posix_acl_access") == FOR_ONE_MORE
+        assert os.getxattr(there, "user.note") == b"mine"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="access lists of Linux")
+def test_a_changed_file_gets_no_access_list_from_its_folder(root: Path) -> None:
+    (root / "a").chmod(0o660)
+    try:
+        os.setxattr(root, "system.posix_acl_default", FOR_ONE_MORE)
+    except OSError:
+        pytest.skip("the file system has no access lists")
+    Workspace(root).apply([Write("a", b"new")])
+    assert os.listxattr(root / "a") == [] and (root / "a").stat().st_mode & 0o777 == 0o660
 
 
 def test_a_note_in_the_project_itself_is_not_obeyed(root: Path) -> None:

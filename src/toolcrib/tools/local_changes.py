@@ -58,6 +58,7 @@ from toolcrib.tools.workspace_paths import (
     FileVersion,
     WorkspacePath,
     WorkspaceRoot,
+    copy_attributes,
     copy_owner_and_mode,
     file_version,
 )
@@ -280,11 +281,11 @@ class ChangeSet:
             step = next(steps)
             with self._words(step):
                 if isinstance(change, Write):
-                    self._prepare_content(step, change.data, step.old)
+                    self._prepare_content(step, change.data, step)
                 elif isinstance(change, Move):
                     target = next(steps)
                     if change.data is not None:
-                        self._prepare_content(target, change.data, step.old)
+                        self._prepare_content(target, change.data, step)
                     else:
                         target.prepared = _temporary()
                         _link_or_copy(step, step.name, target.folder, target.prepared)
@@ -295,8 +296,9 @@ class ChangeSet:
                     with self._words(step):
                         _link_or_copy(step, step.name, step.folder, step.backup)
 
-    def _prepare_content(self, step: FileStep, data: bytes, old: os.stat_result | None) -> None:
-        step.prepared = _temporary()
+    def _prepare_content(self, step: FileStep, data: bytes, of: FileStep) -> None:
+        """Writes a new content beside its target, with the rights of the file `of` that it is in the place of."""
+        step.prepared, old = _temporary(), of.old
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
         fd = open_in(step.folder, step.prepared, flags, 0o666 if old is None else 0o600)
         assert isinstance(fd, int)  # a new file
@@ -305,6 +307,7 @@ class ChangeSet:
             file.flush()
             if old is not None:
                 copy_owner_and_mode(file.fileno(), old)
+                copy_attributes(of.folder, of.name, file.fileno(), old)
             os.fsync(file.fileno())
 
     def _verify_again(self) -> None:
@@ -393,5 +396,7 @@ def _link_or_copy(step: FileStep, name: str, folder: FolderHandle, new: str) -> 
         with os.fdopen(source, "rb") as old, os.fdopen(target, "wb") as copy:
             shutil.copyfileobj(old, copy)
             copy.flush()
-            copy_owner_and_mode(copy.fileno(), os.fstat(old.fileno()))
+            status = os.fstat(old.fileno())
+            copy_owner_and_mode(copy.fileno(), status)
+            copy_attributes(step.folder, name, copy.fileno(), status)
             os.fsync(copy.fileno())

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import each
+from tests.test_change_sets import FOR_ONE_MORE
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
 from toolcrib.checkpoints.checkpoints import LIMITS
 from toolcrib.checkpoints.scan import RECENT
@@ -570,6 +571,21 @@ def test_what_cannot_be_saved_is_set_aside_not_lost(tmp_path: Path) -> None:
     assert (root / undone.aside["a.txt"]).stat().st_size == 300_000
     assert stat.S_ISFIFO((root / undone.aside["run.sh"]).stat().st_mode)
     assert "could not be saved" in undone.kept["new"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="access lists of Linux")
+def test_a_file_that_is_put_back_keeps_its_access_list(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    try:
+        os.setxattr(root / "a.txt", "system.posix_acl_access", FOR_ONE_MORE)
+    except OSError:
+        pytest.skip("the file system has no access lists")
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / "a.txt").write_text("two")
+    kept.undo()
+    assert (root / "a.txt").read_text() == "one\n"
+    assert os.getxattr(root / "a.txt", "system.posix_acl_access") == FOR_ONE_MORE
 
 
 @each("name", ["a" * 255, "\N{SNOWMAN}" * 80])

@@ -25,6 +25,7 @@ __all__ = [
     "RELATIVE",
     "FolderHandle",
     "close_handle",
+    "copy_attributes",
     "duplicate",
     "is_link",
     "link_in",
@@ -52,6 +53,7 @@ NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BINARY: int = getattr(os, "O_BINARY", 0)
+ACCESS_LIST = "system.posix_acl_access"
 # What a file system answers that gives a file one name only, or too few.
 NO_SECOND_NAMES = (
     errno.EPERM,
@@ -217,3 +219,29 @@ def sync_folder(folder: FolderHandle) -> None:
     """Wait until the names in a folder are on disk, where the system can do that for a folder."""
     if isinstance(folder, int):
         os.fsync(folder)
+
+
+def copy_attributes(folder: FolderHandle, name: str, fd: int, old: os.stat_result) -> None:
+    """Gives a new file the access list and the user's own attributes of the file that it replaces, on Linux.
+
+    With an access list, the group's bits of a mode say what the list allows at most. Without the list they would allow
+    it to the group: where the list cannot be set, the group has no rights.
+    """
+    if sys.platform != "linux" or not isinstance(folder, int):
+        return
+    path = f"/proc/self/fd/{folder}/{name}"
+    try:
+        names = os.listxattr(path, follow_symlinks=False)
+    except OSError:  # the file system has no attributes
+        return
+    if ACCESS_LIST not in names:  # a new file has the list that its folder gives
+        with suppress(OSError):
+            os.removexattr(fd, ACCESS_LIST)
+    for attribute in names:
+        if attribute != ACCESS_LIST and not attribute.startswith("user."):
+            continue
+        try:
+            os.setxattr(fd, attribute, os.getxattr(path, attribute, follow_symlinks=False))
+        except OSError:
+            if attribute == ACCESS_LIST:
+                os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~stat.S_IRWXG)

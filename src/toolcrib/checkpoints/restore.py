@@ -25,6 +25,7 @@ from toolcrib.folder_handles import (
     NONBLOCK,
     FolderHandle,
     close_handle,
+    copy_attributes,
     link_target,
     make_folder,
     open_in,
@@ -153,19 +154,21 @@ class Restorer:
             if want.kind == LINK:
                 _make_link(want.content, folder, temporary)
             else:
-                self._write(want, folder, temporary)
+                self._write(want, folder, temporary, name if now is not None else "")
             rename_in(folder, temporary, name)
         except BaseException:
             with suppress(OSError):
                 remove_in(folder, temporary)
             raise
 
-    def _write(self, want: PathEntry, folder: FolderHandle, name: str) -> None:
+    def _write(self, want: PathEntry, folder: FolderHandle, name: str, replaced: str) -> None:
         fd = open_in(folder, name, NEW, 0o600)
         assert isinstance(fd, int)
         try:
             self._contents.write_to(want.content, fd)
             _give(fd, want)
+            if replaced:
+                copy_attributes(folder, replaced, fd, os.fstat(fd))
             if self._syncs:
                 os.fsync(fd)
         finally:

@@ -30,6 +30,7 @@ from toolcrib.folder_handles import (
     NONBLOCK,
     FolderHandle,
     close_handle,
+    copy_attributes,
     link_in,
     link_target,
     make_folder,
@@ -58,7 +59,6 @@ from toolcrib.tools.workspace_paths import (
     FileVersion,
     WorkspacePath,
     WorkspaceRoot,
-    copy_attributes,
     copy_owner_and_mode,
     file_version,
 )

@@ -11,7 +11,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 
 from toolcrib.access import Access
@@ -53,7 +52,6 @@ WORDS = {
     errno.ENXIO: "{path} is not a regular file (a pipe, socket or device).",
 }
 
-ACCESS_LIST = "system.posix_acl_access"
 DRIVE_LETTER = re.compile(r"[A-Za-z]:")
 NO_FILE_NAME = re.compile(r'[<>:"|?*\x00-\x1f]')
 SHORT_NAME = re.compile(r"~[0-9]")
@@ -266,29 +264,3 @@ def copy_owner_and_mode(fd: int, old: os.stat_result) -> None:
         except PermissionError:
             pass
     os.fchmod(fd, stat.S_IMODE(old.st_mode))
-
-
-def copy_attributes(folder: FolderHandle, name: str, fd: int, old: os.stat_result) -> None:
-    """Gives a new file the access list and the user's own attributes of the file that it replaces, on Linux.
-
-    With an access list, the group's bits of a mode say what the list allows at most. Without the list they would allow
-    it to the group: where the list cannot be set, the group has no rights.
-    """
-    if sys.platform != "linux" or not isinstance(folder, int):
-        return
-    path = f"/proc/self/fd/{folder}/{name}"
-    try:
-        names = os.listxattr(path, follow_symlinks=False)
-    except OSError:  # the file system has no attributes
-        return
-    if ACCESS_LIST not in names:  # a new file has the list that its folder gives
-        with suppress(OSError):
-            os.removexattr(fd, ACCESS_LIST)
-    for attribute in names:
-        if attribute != ACCESS_LIST and not attribute.startswith("user."):
-            continue
-        try:
-            os.setxattr(fd, attribute, os.getxattr(path, attribute, follow_symlinks=False))
-        except OSError:
-            if attribute == ACCESS_LIST:
-                os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~stat.S_IRWXG)

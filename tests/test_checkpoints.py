@@ -18,6 +18,7 @@ import pytest
 from tests.cases import each
 from tests.test_change_sets import FOR_ONE_MORE
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
+from toolcrib.checkpoints.birth_time import birth_time
 from toolcrib.checkpoints.checkpoints import LIMITS
 from toolcrib.checkpoints.scan import RECENT
 from toolcrib.checkpoints.undo_plan import CLOCK_MARGIN
@@ -415,10 +416,15 @@ def in_place_of_a_file(root: Path) -> None:
     (root / "node_modules").rename(root / "a.txt")
 
 
+def a_file(root: Path) -> None:
+    (root / "node_modules" / "react" / "lib" / "a.js").rename(root / "keep")
+
+
 MOVED: dict[str, tuple[Callable[[Path], None], str]] = {  # and where the file that is not covered is then
     "a folder": (whole, "keep/react/lib/a.js"),
     "a folder, in which something changes": (whole_and_changed, "keep/react/lib/a.js"),
     "a folder in it": (into_a_new_folder, "keep/react/lib/a.js"),
+    "a file": (a_file, "keep"),
     "a folder, in the place of another": (in_place_of_a_folder, "src/react/lib/a.js"),
     "a folder, in the place of a file": (in_place_of_a_file, "a.txt/react/lib/a.js"),
 }
@@ -426,9 +432,14 @@ MOVED: dict[str, tuple[Callable[[Path], None], str]] = {  # and where the file t
 
 @pytest.mark.promise("undo.md", "What came from a place that is not covered stays where it is")
 @each("moved", MOVED.values(), MOVED.keys())
+@each("known", [True, False], ["birth times", "none"])
 def test_what_was_moved_out_of_what_is_not_covered_is_not_lost(
-    tmp_path: Path, moved: tuple[Callable[[Path], None], str]
+    tmp_path: Path, moved: tuple[Callable[[Path], None], str], known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if not (known and birth_time(str(tmp_path))):
+        if moved is MOVED["a file"]:
+            return  # only its birth time tells that it is old
+        monkeypatch.setattr("toolcrib.checkpoints.checkpoints.birth_time", lambda path: 0)
     root = workspace(tmp_path)
     (root / "node_modules" / "react" / "lib").mkdir(parents=True)
     for name in ("package.json", "react/index.js", "react/lib/a.js"):
@@ -442,6 +453,8 @@ def test_what_was_moved_out_of_what_is_not_covered_is_not_lost(
     (root / "src2").mkdir()
     if (root / "src" / "deep" / "b.bin").exists():
         (root / "src" / "deep").rename(root / "src2" / "deep")  # covered: it goes back
+        (root / "run.sh").rename(root / "src2" / "run.sh")
+        (root / "src2" / "run.sh").write_text("changed")
     undone = kept.undo()
     assert (root / place).read_text() == "react/lib/a.js"
     after = state(root)
@@ -458,6 +471,21 @@ def test_what_was_moved_out_of_what_is_not_covered_is_not_lost(
 
 
 @pytest.mark.promise("undo.md", "Paths in the folder that are not covered are listed with each undo.")
+def test_what_a_run_linked_from_elsewhere_or_dated_back_is_removed(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (tmp_path / "cache").write_text("of a package manager")
+    time.sleep(CLOCK_MARGIN / 10**9)
+    before = state(root)
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / "lib").mkdir()
+    os.link(tmp_path / "cache", root / "lib" / "linked")
+    (root / "lib" / "old").write_text("out of an archive")
+    os.utime(root / "lib" / "old", (10**9, 10**9))
+    undone = kept.undo()
+    assert state(root) == before and not undone.kept
+
+
 def test_what_a_run_made_and_ignored_is_listed_although_the_undo_takes_its_rules_away(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     kept = checkpoints(root)

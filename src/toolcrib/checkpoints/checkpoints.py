@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from toolcrib.checkpoints.birth_time import birth_time
 from toolcrib.checkpoints.entry import FILE, FOLDER, FileTree, PathEntry, changed_paths, kind_of_mode
 from toolcrib.checkpoints.history import Checkpoint, CheckpointError, Conversation, History, Whose
 from toolcrib.checkpoints.restore import Restorer
@@ -333,7 +334,8 @@ class Checkpoints:
 
     def _plan(self, target: Checkpoint, present: FileTree) -> UndoPlan:
         since = self._since(target)
-        return make_plan([*self._trees(since), present], [one.then for one in since], target.time)
+        trees, then = [*self._trees(since), present], [one.then for one in since]
+        return make_plan(trees, then, target.time, lambda path: birth_time(os.path.join(self.root, path)))
 
     def _taken_out(self, target: Checkpoint, present: FileTree) -> set[str]:
         """The paths that the present tree leaves out, although a checkpoint since the target covers them.

@@ -1,11 +1,11 @@
-"""Which paths an undo changes, and which it keeps: decided from the trees alone, before anything is touched.
+"""Which paths an undo changes, and which it keeps: decided from the trees, before anything is touched.
 
 A path goes back to what it was at the checkpoint, or, if a person changed it since, to what the person left last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from toolcrib.checkpoints.entry import FOLDER, ROOT, FileTree, PathEntry, changed_paths
 from toolcrib.checkpoints.history import Whose
@@ -36,10 +36,13 @@ class UndoPlan:
     kept: dict[str, str] = field(default_factory=dict)
 
 
-def make_plan(trees: Sequence[FileTree], then: Sequence[Whose], since: float) -> UndoPlan:
+def make_plan(
+    trees: Sequence[FileTree], then: Sequence[Whose], since: float, born: Callable[[str], int]
+) -> UndoPlan:
     """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i.
 
-    `since` is the time at which the first of the trees was stored.
+    `since` is the time at which the first of the trees was stored, and `born` tells when what stands at a path was
+    made, in nanoseconds; 0 where nobody knows.
     """
     target, present = trees[0], trees[-1]
     left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
@@ -59,7 +62,7 @@ def make_plan(trees: Sequence[FileTree], then: Sequence[Whose], since: float) ->
     # A checkpoint of an earlier version does not hold the workspace itself.
     if ROOT in wanted and wanted[ROOT] is None:
         del wanted[ROOT]
-    came = _came_from_elsewhere(target, present, int(since * 10**9) - CLOCK_MARGIN)
+    came = _came_from_elsewhere(target, present, int(since * 10**9) - CLOCK_MARGIN, born)
     for path in wanted if came else ():
         if path not in target.entries and _lies_in(path, came):
             wanted[path] = present.entries.get(path)
@@ -118,19 +121,22 @@ def _decide(
     plan.steps.append(UndoStep(path, have, want))
 
 
-def _came_from_elsewhere(target: FileTree, present: FileTree, before_ns: int) -> set[str]:
+def _came_from_elsewhere(
+    target: FileTree, present: FileTree, before_ns: int, born: Callable[[str], int]
+) -> set[str]:
     """The new folders and files that hold something older than the checkpoint, which it covers under no other name.
 
     A run moved them there from a place that no checkpoint covers, such as `node_modules`, where no copy is put back.
-    No program can set the time by which the age is known, and what lies in a folder keeps it when the folder is moved.
+    Where nobody knows when a file was made, the time of its last change counts, which a folder that is moved leaves to
+    what lies in it.
     """
     old = [
         path
         for path, entry in present.entries.items()
-        if 0 < entry.changed_ns < before_ns
-        and path not in target.entries
+        if path not in target.entries
         and path != ROOT
         and not target.why_not_covered(path)
+        and 0 < (born(path) or entry.changed_ns) < before_ns
     ]
     covered = {entry.inode for entry in target.entries.values() if entry.saved} if old else set()
     found: set[str] = set()

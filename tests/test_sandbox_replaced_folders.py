@@ -77,7 +77,7 @@ sys.exit(code)
 """
 
 
-@pytest.mark.parametrize("fails", ["_wrong", "mounts_of_process", "why_not_as_told"])
+@pytest.mark.parametrize("fails", ["_Expected", "mounts_of_process", "why_not_as_told"])
 def test_a_command_is_ended_before_it_could_start(tmp_path: Path, fails: str) -> None:
     """Whatever goes wrong in the check, what waits for its end is not let go on."""
     ran = tmp_path / "ran"

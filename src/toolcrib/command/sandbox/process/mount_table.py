@@ -26,10 +26,14 @@ class Mount:
         self.place: Place = (device, _plain(folder))
 
 
-def mounts_of_process(process: int | str = "self") -> list[Mount]:
-    """The mounts of a process. Raises OSError or ValueError if they cannot be read."""
+def mounts_of_process(process: int | str = "self", below: bytes = b"") -> list[Mount]:
+    """The mounts of a process; of those outside of a folder `below` some may be left out.
+
+    Raises OSError or ValueError if they cannot be read.
+    """
+    point = b" " + below
     with open(f"/proc/{process}/mountinfo", "rb") as file:
-        return [Mount(line.rstrip(b"\n")) for line in file]
+        return [Mount(line.rstrip(b"\n")) for line in file if point in line]
 
 
 class PathsInMounts:
@@ -41,18 +45,23 @@ class PathsInMounts:
     def __init__(self, mounts: Iterable[Mount]) -> None:
         self._mounted = {(mount.around, mount.point): mount for mount in mounts}
         known = {mount.id for mount in self._mounted.values()}
-        outermost = (m for m in self._mounted.values() if m.point == b"/" and m.around not in known)
-        self._root = next(outermost, None)
+        self._at: dict[bytes, Mount] = {}  # the mount at each path that was looked up
+        for mount in self._mounted.values():
+            if mount.point == b"/" and mount.around not in known:
+                self._at[b""] = self._topmost(mount, b"/")
 
     def at(self, path: bytes) -> Place | None:
         """What lies at an absolute path; None in a root folder that is no mount."""
-        if self._root is None:
+        if not self._at:
             return None
-        mount = self._topmost(self._root, b"/")
-        point = b""
-        for name in path.split(b"/")[1:]:
-            point += b"/" + name
-            mount = self._topmost(mount, point)
+        above = path.rstrip(b"/")
+        todo: list[bytes] = []
+        while above not in self._at:
+            todo.append(above)
+            above = above.rpartition(b"/")[0]
+        mount = self._at[above]
+        for point in reversed(todo):
+            mount = self._at[point] = self._topmost(mount, point)
         filesystem, folder = mount.place
         below = path[len(mount.point.rstrip(b"/")) :]
         return filesystem, (folder.rstrip(b"/") + below) or b"/"

@@ -57,46 +57,55 @@ def why_not_as_told(
     """
     reader, writer = pipe
     os.close(reader)
-    poll = select.poll()
-    poll.register(writer, select.POLLOUT)
-    events = poll.poll(STUCK * 1000)
-    if not events:
-        return SLOW
-    if events[0][1] & (select.POLLERR | select.POLLHUP):
-        return ""  # bwrap has ended, and says why
     told = {os.fsencode(point): os.fsencode(source) for point, source in mounts.items()}
-    wrong = b"a process of bwrap"
     try:
+        expected = _Expected(told)  # while bwrap is at work
+        poll = select.poll()
+        poll.register(writer, select.POLLOUT)
+        events = poll.poll(STUCK * 1000)
+        if not events:
+            return SLOW
+        if events[0][1] & (select.POLLERR | select.POLLHUP):
+            return ""  # bwrap has ended, and says why
+        wrong = b"a process of bwrap"
         for inner in descendants(bwrap)[:1] * TRIES:
-            wrong = next(_wrong(mounts_of_process(), mounts_of_process(inner), told), b"")
+            wrong = next(expected.wrong(mounts_of_process(inner, NEW_ROOT)), b"")
             if not wrong:
                 return ""
+            expected = _Expected(told)
     except (OSError, ValueError) as problem:
         return f"the mounts of this machine cannot be read: {problem}"
     return CHANGED.format(os.fsdecode(wrong))
 
 
-def _wrong(own: list[Mount], inner: list[Mount], told: Mapping[bytes, bytes]) -> Iterator[bytes]:
-    """The mount points of a process of bwrap at which something else is mounted."""
-    copied = {(mount.point, mount.place) for mount in own}
-    devices = {mount.place[0] for mount in own}
-    paths = PathsInMounts(own)
-    for mount in inner:
-        if mount.point != NEW_ROOT and not mount.point.startswith(NEW_ROOT + b"/"):
-            continue
-        point = mount.point[len(NEW_ROOT) :] or b"/"
-        if (point, mount.place) in copied:
-            continue
-        source = told.get(point)
-        is_new = mount.place[0] not in devices and mount.kind in KINDS
-        if source:
-            right = paths.at(source) == mount.place
-        elif source is None and is_new:
-            right = point in OF_BWRAP
-        else:
-            right = is_new or (point.startswith(b"/dev/") and paths.at(_of_dev(point)) == mount.place)
-        if not right:
-            yield point
+class _Expected:
+    """What is to be mounted for a command: what it is told to, where that lies in the mounts of this process."""
+
+    def __init__(self, told: Mapping[bytes, bytes]) -> None:
+        own = mounts_of_process()
+        self._copied = {(mount.point, mount.place) for mount in own}
+        self._devices = {mount.place[0] for mount in own}
+        self._paths = PathsInMounts(own)
+        self._told = {point: source and self._paths.at(source) for point, source in told.items()}
+
+    def wrong(self, inner: list[Mount]) -> Iterator[bytes]:
+        """The mount points of a process of bwrap at which something else is mounted."""
+        for mount in inner:
+            root, point = mount.point[: len(NEW_ROOT)], mount.point[len(NEW_ROOT) :] or b"/"
+            if root != NEW_ROOT or point[:1] != b"/" or (point, mount.place) in self._copied:
+                continue
+            is_new = mount.place[0] not in self._devices and mount.kind in KINDS
+            told = self._told.get(point)
+            if told:
+                right = told == mount.place
+            elif told is None and is_new:
+                right = point in OF_BWRAP
+            else:
+                right = is_new or (
+                    point.startswith(b"/dev/") and self._paths.at(_of_dev(point)) == mount.place
+                )
+            if not right:
+                yield point
 
 
 def _of_dev(point: bytes) -> bytes:

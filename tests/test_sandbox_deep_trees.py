@@ -160,7 +160,7 @@ def test_a_program_folder_in_the_workspace_is_not_looked_through(
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
     sandbox = backend("bubblewrap")(tmp_path)
     with sandbox.launch(["true"], cwd=str(tmp_path), env={}):
-        walked = {os.path.relpath(path, tmp_path) for path in sandbox.repositories._folders.folders}
+        walked = {os.path.relpath(path, tmp_path) for path in sandbox.repositories.walk.folders}
     assert "src" in walked and "env/lib" not in walked
     done = run(sandbox, "touch env/lib/deep/x env/x; mv env other; ln env/y src/y; ls env/lib", tmp_path)
     assert "deep" in done.said and not any((tmp_path / "env/lib/deep").iterdir())

@@ -12,7 +12,10 @@ import pytest
 from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Answer, Toolbox, Verdict
+from toolcrib.command.sandbox.files import folder_walk
 from toolcrib.command.sandbox.files.executed_files import EXECUTED
+from toolcrib.command.sandbox.files.folder_walk import FolderWalk
+from toolcrib.command.sandbox.files.other_names import with_another_name
 from toolcrib.tools import Workspace, WriteFile
 
 
@@ -106,6 +109,36 @@ def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws
     (ws / "conf/other").hardlink_to(ws / path)
     run(kind(ws), "echo evil > conf/other", ws)
     assert (ws / path).read_text() == "mine"
+
+
+OTHER_NAMES = {
+    "in a cache outside": ("../cache/x", []),
+    "in a protected folder": (".vscode/x", []),
+    "in the workspace": ("conf/x", [".idea/file"]),
+    "among git's data": (".git/objects/x", [".idea/file"]),
+    "in a folder that may be written to": ("../opened/x", [".idea/file"]),
+    "as a file that may be written to": ("../file", [".idea/file"]),
+}
+
+
+@pytest.mark.parametrize(("other", "counting"), OTHER_NAMES.values(), ids=OTHER_NAMES)
+def test_only_other_names_that_a_command_can_write_to_count(
+    ws: Path, other: str, counting: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files of an environment that uv made have a second name, in its cache."""
+    for folder in (".idea", ".vscode", ".git/objects", "../cache", "../opened"):
+        (ws / folder).mkdir(parents=True, exist_ok=True)
+    (ws / ".idea/file").touch()
+    (ws / other).hardlink_to(ws / ".idea/file")
+    protected = [f"{ws}/.idea", f"{ws}/.vscode"]
+    roots = [str(ws), f"{ws.parent}/opened", f"{ws.parent}/file"]
+    walk = FolderWalk()
+    assert list(with_another_name(protected, roots, walk))[:1] == [f"{ws}/.idea/file"]  # not walked yet
+    list(walk.walk(roots, set(), opening=False))
+    assert list(with_another_name(protected, roots, walk)) == [f"{ws}/{path}" for path in counting]
+    monkeypatch.setattr(folder_walk, "MAX_FOLDERS", 2)
+    list(walk.walk(roots, set(), opening=False))
+    assert f"{ws}/.idea/file" in with_another_name(protected, roots, walk)
 
 
 def test_many_files_do_not_hide_one(kind: type[Any], ws: Path) -> None:

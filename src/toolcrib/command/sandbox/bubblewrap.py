@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
+from toolcrib.command.sandbox.files.other_names import with_another_name
 from toolcrib.command.sandbox.files.paths import innermost_around, within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
-from toolcrib.command.sandbox.files.protected_links import entries_inside
 from toolcrib.command.sandbox.files.secret_files import SEARCHED
 from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
@@ -110,7 +109,7 @@ class Bubblewrap(ConfiningSandbox):
         if level.network is not Network.ON:
             words.append("--unshare-net")
         if level.files is Files.WORKSPACE_WRITE:
-            self._protect(launch, view)
+            self._protect(launch, view, level)
         launch.on_close += create_missing_files(level.writable)
         scratch = self.scratch.path()
         # An empty one is hidden instead: it may be a file that would stop its program.
@@ -137,9 +136,9 @@ class Bubblewrap(ConfiningSandbox):
             command.landlock = _landlock_inside(view, level)
         self._limit(launch, command, supervisor, [*words, "--"])
 
-    def _protect(self, launch: Launch, view: FileView) -> None:
+    def _protect(self, launch: Launch, view: FileView, level: Level) -> None:
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
-        renamed = [name for path in view.protected for name in _with_another_name(path)]
+        renamed = with_another_name(view.protected, view.writable(level), self.repositories.walk)
         restored = ProtectedFiles(view.workspace, (*view.links, *renamed, *view.watched))
         launch.on_close.append(restored.restore)
         launch.on_close.append(self.placeholders.hold(view.protected))
@@ -229,24 +228,6 @@ def _with_folders_above(protected: tuple[str, ...]) -> frozenset[str]:
     """The names that are protected in any case, and those of the folders above them."""
     paths = [name.split("/") for name in (*protected, ".git")]
     return frozenset("/".join(parts[:count]) for parts in paths for count in range(1, len(parts) + 1))
-
-
-def _with_another_name(path: str) -> Iterator[str]:
-    """The files of a protected path that can be changed by another name (a hard link), which no mount covers."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return
-    if not stat.S_ISDIR(status.st_mode):
-        if status.st_nlink > 1:
-            yield path
-        return
-    for entry in entries_inside(path):
-        try:
-            if not entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink > 1:
-                yield entry.path
-        except OSError:  # it is gone
-            continue
 
 
 def _counted_by_kernel(processes: int) -> list[str]:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
+from toolcrib.command.sandbox.files.paths import innermost
 from toolcrib.dataclass import dataclass
 
 MAX_FOLDERS = 100_000
@@ -47,6 +48,7 @@ class FolderListing:
     leads_into_git: bool = False  # whether a link in it names a `.git`
     links: tuple[str, ...] = ()
     count: int = 0
+    files: tuple[int, ...] = ()  # the inode numbers of what are neither folders nor links
 
 
 class FolderListings:
@@ -75,7 +77,9 @@ class FolderWalk:
     def __init__(self, listings: FolderListings | None = None) -> None:
         self.listings = listings or FolderListings()
         self._seen: dict[str, FolderListing] = {}
+        self._left_out: list[str] = []
         self.whole = True  # whether the last walk came to its end within the limits
+        self._shut: Collection[str] = ()
 
     @property
     def folders(self) -> Collection[str]:
@@ -128,7 +132,31 @@ class FolderWalk:
             todo += listing.folders
             of_git += listing.of_git
             leads_into_git = leads_into_git or listing.leads_into_git
-        self._seen = seen
+        self._seen, self._left_out, self._shut = seen, of_git, shut
+
+    def inodes(self, wanted: set[int], roots: Collection[str], places: Collection[str]) -> set[int]:
+        """Those of the inode numbers that have a name below the roots, by the last walk, outside of some places.
+
+        All of them, where not all folders could be listed, or the last walk was one of other roots.
+        """
+        if not self.whole or self._shut or any(os.path.isdir(root) for root in {*roots} - self._seen.keys()):
+            return wanted
+        found: set[int] = set()
+        todo = [*self._seen.items()]
+        left_out = [*self._left_out]
+        for count, path in enumerate(left_out):
+            try:
+                listing = self.listings.of(path)
+            except OSError:
+                return wanted
+            if count >= MAX_FOLDERS:
+                return wanted
+            todo.append((path, listing))
+            left_out += (*listing.folders, *listing.of_git)
+        for path, listing in todo:
+            if not wanted.isdisjoint(listing.files) and not innermost(path, places):
+                found |= wanted.intersection(listing.files)
+        return found
 
 
 def _opened(path: str) -> FolderListing | None:
@@ -153,11 +181,14 @@ def _listing(path: str, status: os.stat_result) -> FolderListing:
     settled = time.time_ns() - status.st_ctime_ns > RECENT
     folders: dict[str, bool] = {}
     links: list[str] = []
+    files: list[int] = []
     with os.scandir(path) as entries:
         for entry in entries:
-            folders[entry.name] = entry.is_dir(follow_symlinks=False)
+            folders[entry.name] = is_folder = entry.is_dir(follow_symlinks=False)
             if entry.is_symlink():
                 links.append(entry.path)
+            elif not is_folder:
+                files.append(entry.inode())
     found = {name.casefold(): is_folder for name, is_folder in folders.items()} if IGNORES_CASE else folders
     dot_git = ("folder" if found[".git"] else "other") if ".git" in found else ""
     head = "head" if IGNORES_CASE else "HEAD"
@@ -176,6 +207,7 @@ def _listing(path: str, status: os.stat_result) -> FolderListing:
         any(map(_names_a_git, links)),
         tuple(links),
         len(folders),
+        tuple(files),
     )
 
 

@@ -76,7 +76,7 @@ class GitRepositories:
     """The repositories in the folders that commands of one sandbox may write to."""
 
     def __init__(self, listings: FolderListings | None = None) -> None:
-        self._folders = FolderWalk(listings)
+        self.walk = FolderWalk(listings)
 
     def watch(
         self, roots: Sequence[str], workspace: str = "", fixed: Collection[str] = ()
@@ -92,24 +92,24 @@ class GitRepositories:
         nested = None
         if workspace in roots:
             given = [root for root in roots if root != workspace and within(root, workspace)]
-            nested = NestedFiles(workspace, before.obeyed, self._folders.folders, given)
+            nested = NestedFiles(workspace, before.obeyed, self.walk.folders, given)
         return [partial(self._clean_up, roots, before, nested, fixed)]
 
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
         """The folders below a root with one of the names, and every `.git` that is no folder; whether it saw all."""
         found: list[str] = []
-        for path, listing in self._folders.walk([root], set(), opening=False):
+        for path, listing in self.walk.walk([root], set(), opening=False):
             if os.path.basename(path) in names:
                 found.append(path)
             if listing.dot_git == "other":
                 found.append(f"{path}/.git")
-        return found, self._folders.whole
+        return found, self.walk.whole
 
     def _scan(
         self, roots: Sequence[str], before: RepositoryScan | None = None, fixed: Collection[str] = ()
     ) -> RepositoryScan:
         seen = RepositoryScan(shut=before.shut if before else set())
-        for path, listing in self._folders.walk(roots, seen.shut, opening=before is not None, fixed=fixed):
+        for path, listing in self.walk.walk(roots, seen.shut, opening=before is not None, fixed=fixed):
             seen.obeyed += listing.obeyed
             if listing.is_git:
                 seen.found[path] = _repository(path)
@@ -118,7 +118,7 @@ class GitRepositories:
         for _, target in seen.pointers.values():
             if target not in seen.found and within_any(target, roots) and os.path.isdir(target):
                 seen.found[target] = _repository(target)
-        seen.whole = self._folders.whole
+        seen.whole = self.walk.whole
         return seen
 
     def _clean_up(

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 
 from toolcrib.command.sandbox.files.git_config import lines
+from toolcrib.command.sandbox.files.git_files import common_folder, content, repository_led_to
 from toolcrib.command.sandbox.files.paths import within
 from toolcrib.command.sandbox.files.shown_settings import settings_of_git
 
-MAX_BYTES = 1 << 20
 MAX_FILES = 200  # of settings
 NAMING = re.compile(rb"hookspath|include", re.IGNORECASE)
 VALUE = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|\\.|[^"\\;#])*')
+ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
 ESCAPED_OR_QUOTE = re.compile(rb'\\(.)|"')
-
-OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # Windows has neither
 
 Settings = tuple[str, str]  # a file of settings, and the worktree that it counts for
 
@@ -61,22 +59,13 @@ def _own_settings(worktree: str) -> list[str]:
     """The files of settings of the repository that a worktree belongs to."""
     git = f"{worktree}/.git"
     if not os.path.isdir(git):
-        leads = _line(git)
-        if not leads.startswith("gitdir: "):
-            return []
-        git = os.path.realpath(os.path.join(worktree, leads.removeprefix("gitdir: ")))
-    common = os.path.realpath(os.path.join(git, _line(f"{git}/commondir") or "."))
-    return [f"{common}/config", f"{git}/config.worktree"]
-
-
-def _line(path: str) -> str:
-    text = os.fsdecode(_content(path)).rstrip("\r\n")
-    return "" if "\0" in text or "\n" in text else text
+        git = repository_led_to(git)
+    return [f"{common_folder(git)}/config", f"{git}/config.worktree"] if git else []
 
 
 def _named(file: str, worktree: str, home: str) -> Iterator[tuple[str, bool]]:
     """The paths that a file of settings names, and whether each is a file of settings."""
-    data = _content(file)
+    data = content(file) or b""
     if not NAMING.search(data):
         return
     for (section, _), _, key, _, value in lines(data):
@@ -97,18 +86,9 @@ def _plain(value: bytes) -> bytes:
     b'../my hooks'
     """
     found = VALUE.match(value)
-    return ESCAPED_OR_QUOTE.sub(lambda match: match[1] or b"", found[0] if found else b"").strip()
+    return ESCAPED_OR_QUOTE.sub(_unescaped, found[0].strip() if found else b"")
 
 
-def _content(path: str) -> bytes:
-    """What a regular file holds; nothing where there is none, and where it is too large."""
-    try:
-        fd = os.open(path, OPEN)
-    except OSError:
-        return b""
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-        os.close(fd)
-        return b""
-    with open(fd, "rb") as file:
-        return file.read(MAX_BYTES)
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    char = match[1] or b""
+    return ESCAPES.get(char, char)

@@ -17,6 +17,7 @@ from functools import partial
 
 from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
+from toolcrib.command.sandbox.files.git_files import LEADS_TO, content, place_named
 from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.interface import Launch
@@ -29,7 +30,6 @@ REBASE, TODO = "rebase-merge", "git-rebase-todo"
 STEPS = frozenset(
     b"pick p reword r edit e squash s fixup f break b drop d label l reset t merge m update-ref u noop revert".split()
 )
-MAX_BYTES = 1 << 20  # of a configuration or a hook that is read
 REMOTES = ("remotes", "branches")
 MAX_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
@@ -187,7 +187,9 @@ def _clean(
         if new == UNREADABLE:
             yield from _disable(path, name, roots, "could not be read as git's settings")
             continue
-        kept, gone = without_programs(new, lines, lambda place: within_any(_resolve(path, place), roots))
+        kept, gone = without_programs(
+            new, lines, lambda place: within_any(place_named(path, os.fsencode(place)), roots)
+        )
         if gone:
             what = f"git would have obeyed {path}/{name} outside the sandbox ({', '.join(gone[:8])}): "
             before = old if old not in (b"", UNREADABLE) else None
@@ -231,8 +233,7 @@ def _printable(words: str) -> str:
 def _is_worktree_of(path: str, common: bytes) -> bool:
     """Whether a `commondir` names the repository in whose `worktrees` the folder lies, which is what git writes."""
     parent, _ = os.path.split(path)
-    place = os.fsdecode(common.rstrip(b"\r\n"))
-    return os.path.basename(parent) == "worktrees" and _resolve(path, place) == os.path.realpath(
+    return os.path.basename(parent) == "worktrees" and place_named(path, common) == os.path.realpath(
         os.path.dirname(parent)
     )
 
@@ -304,29 +305,14 @@ def _pointer(path: str) -> tuple[bytes, str] | None:
     except OSError:
         return None
     data = _read(path)
-    if not data.startswith(b"gitdir: "):
+    if not data.startswith(LEADS_TO):
         return None
-    place = os.fsdecode(data.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
-    return data, _resolve(folder, place)
-
-
-def _resolve(folder: str, place: str) -> str:
-    return os.path.realpath(os.path.join(folder, place)) if "\0" not in place else ""
+    return data, place_named(folder, data.removeprefix(LEADS_TO))
 
 
 def _read(path: str) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return b""
-    except OSError:
-        return UNREADABLE if os.path.lexists(path) else b""
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-        os.close(fd)
-        return UNREADABLE
-    with open(fd, "rb") as file:
-        return file.read(MAX_BYTES)
+    data = content(path, behind_links=False)
+    return UNREADABLE if data is None else data
 
 
 @contextmanager

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import stat
 
-from toolcrib.folder_handles import CLOEXEC, NOFOLLOW, NONBLOCK
-
-MAX_BYTES = 8_192
+from toolcrib.command.sandbox.files.git_files import common_folder, content, place_named, repository_led_to
 
 
 def repository_of_worktree(root: str) -> str:
@@ -16,27 +13,9 @@ def repository_of_worktree(root: str) -> str:
     Anybody can write a `.git` that leads to a foreign repository. Only git writes, into the repository, where its
     worktrees are, so that has to name this workspace.
     """
-    said = _line(f"{root}/.git")
-    if not said.startswith("gitdir: "):
+    own = repository_led_to(f"{root}/.git", behind_links=False)
+    if not own or place_named(own, content(f"{own}/gitdir") or b"") != f"{root}/.git":
         return ""
-    folder = os.path.realpath(os.path.join(root, said.removeprefix("gitdir: ")))
-    back = _line(f"{folder}/gitdir")
-    if not back or os.path.realpath(os.path.join(folder, back)) != f"{root}/.git":
-        return ""
-    common = os.path.realpath(os.path.join(folder, _line(f"{folder}/commondir") or "."))
-    known = os.path.dirname(folder) == f"{common}/worktrees" and os.path.isfile(f"{common}/HEAD")
+    common = common_folder(own)
+    known = os.path.dirname(own) == f"{common}/worktrees" and os.path.isfile(f"{common}/HEAD")
     return common if known else ""
-
-
-def _line(path: str) -> str:
-    """The only line of a small file; "" if it is none."""
-    try:
-        fd = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
-        try:  # a folder can be opened, too
-            data = os.read(fd, MAX_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-        finally:
-            os.close(fd)
-        text = os.fsdecode(data).rstrip("\n")
-    except OSError:
-        return ""
-    return "" if "\n" in text else text

@@ -20,6 +20,7 @@ from pydantic_core import to_json
 from tests.cases import each
 from tests.properties import examples
 from toolcrib.secrets import Redactor, UnfitSecret, why_unusable
+from toolcrib.secrets.dumps import dumps_in
 
 VALUES = {
     "TOKEN": "sk-live-9f8A/7+z\"Q&=xx Y'w",
@@ -151,6 +152,50 @@ def test_a_dump_without_offsets_is_read_too(redactor: Redactor, before: int, for
         for text in ("\n".join(rows), "\n".join(["before", *rows, "after"])):
             assert redactor.redact_text(text).found == (name,), text
             assert not any(row.strip() in redactor.redact_json(text).value for row in rows)
+
+
+def test_a_column_of_text_that_looks_like_its_own_edge_hides_no_bytes(redactor: Redactor) -> None:
+    data = b"see  |: " + VALUES["TOKEN"].encode()
+    rows = [data[at : at + 16] for at in range(0, len(data), 16)]
+    text = "\n".join(f"{at * 16:08x}{DUMPS['hexdump -C'](row)}" for at, row in enumerate(rows))
+    assert redactor.redact_text(text).found == ("TOKEN",)
+
+
+WORDS = {
+    "%02x": 256,
+    "%04x": 65_536,
+    "%08x": 2**32,
+    "%08d": 2,
+    "%03o": 256,
+    "%06o": 65_536,
+    "%d": 256,
+    "%5d": 65_536,
+    "%s": 1,
+}
+
+
+@given(st.data())
+@examples(200)
+def test_lines_are_read_at_once_as_one_by_one(data: st.DataObject) -> None:
+    """What lines stand for together is what they stand for one by one, and each byte is placed in its line."""
+    rows = st.tuples(
+        st.sampled_from(sorted(WORDS)), st.lists(st.integers(0, 2**32 - 1), min_size=4, max_size=9)
+    )
+    lines: list[str] = []
+    for shape, numbers in data.draw(st.lists(rows, min_size=1, max_size=8)):
+        words = [
+            shape % (number % WORDS[shape] if shape != "%s" else "az.-"[number % 4]) for number in numbers
+        ]
+        lines += ["  ".join(words)] * data.draw(st.integers(1, 3))
+    text = "\n".join(lines).encode()
+    for dump in dumps_in(text):
+        at = 0
+        for body, place in zip(dump.bodies, dump.places, strict=True):
+            read = dump.format.read(body)
+            assert text[slice(*place)].endswith(body) and dump.data[at : at + len(read)] == read
+            assert dump.place(at, at + len(read)) == place
+            at += len(read)
+        assert at == len(dump.data)
 
 
 def test_base64_of_utf_16_in_either_order(redactor: Redactor) -> None:

@@ -1,29 +1,44 @@
-"""Reads what `xxd`, `hexdump` and `od` print back into bytes, so that a secret in a dump is found across its lines."""
+"""Reads what `xxd`, `hexdump` and `od` print back into bytes, so that a secret in a dump is found across its lines.
+
+A table of numbers may be a dump in several formats, and may be long. So lines that follow each other are read at once,
+and which bytes stand in which line is found out only where a secret was found.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
 
-from toolcrib.dataclass import dataclass, field
+from toolcrib.dataclass import dataclass
+from toolcrib.secrets.encodings import MIN_VALUE
 
 __all__ = ["Dump", "dumps_in", "may_hold_dumps"]
 
-LINE = re.compile(rb"(?m)^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}(?P<colon>:?)[ \t]{1,8}(?P<body>[^\n]{2,400})$")
+# Of the groups, the one that takes part holds the bytes: they end before a column that shows them as text.
+LINE = re.compile(
+    rb"""(?m)^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}(?:
+    :[ \t]{1,8}(?=[^\n]{2})((?:[^ \n]|[ ](?![ ])){0,400}+)(?:[ ]{2}[^\n]*)?  # xxd
+    |[ \t]{1,8}(?=[^\n]{2,400}$)(?:
+        ([^\n]*[^\n|<\s])\s*?
+        |((?:(?:[0-9A-Fa-f]{2}){1,8}+[ \t]++)++)(?:\|[^\n]*\||>[^\n]*<)\s*?
+        |([^\n]*)[ ]{2}(?:\|(?:[^\n]*\|)?|>[^\n]*<)\s*?
+        |([^\n]*)
+    ))$""",
+    re.VERBOSE,
+)
 # Lines without the number of their first byte, as `od -An` prints them; the last of them may be short.
 BARE = re.compile(
-    rb"(?m)^[ \t]*+(?P<body>[0-9A-Fa-f]{2,8}(?:[ \t]+[0-9A-Fa-f]{2,8})*|\S{1,3}(?:[ \t]{2,}\S{1,3})*)[ \t]*$"
+    rb"(?m)^[ \t]*+(?:[0-9A-Fa-f]{2,8}(?:[ \t]+[0-9A-Fa-f]{2,8})*|\S{1,3}(?:[ \t]{2,}\S{1,3})*)[ \t]*$"
 )
 SEVERAL = rb"(?:[0-9A-Fa-f]{2,8}[ \t]+){2}|(?:\S{1,3}[ \t]{2,}){2}"
 BEGINS_BARE = re.compile(rb"(?m)^[ \t]*+(?:" + SEVERAL + rb")")
 IN_QUOTES = re.compile(  # a string that may be such a line
     rb'"[ \t]*(?:(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]|' + SEVERAL + rb")"
 )
-HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){1,8}")
-BINARY = re.compile(rb"[01]{8}")
-OCTAL = re.compile(rb"[0-3][0-7]{2}")
-OCTAL_WORD = re.compile(rb"[01][0-7]{5}")
-DECIMAL = re.compile(rb"\d{1,5}")
 CHARACTERS = {
     b"\\n": b"\n",
     b"\\t": b"\t",
@@ -36,18 +51,82 @@ CHARACTERS = {
 }
 
 
+def _hex(body: bytes) -> bytes:
+    return bytes.fromhex(body.decode())
+
+
+def _hex_words(body: bytes) -> bytes:
+    """The bytes of words whose last byte is printed first."""
+    words = body.split()
+    size = len(words[0]) // 2
+    if any(len(word) != 2 * size for word in words):
+        return b"".join(_hex(word)[::-1] for word in words)
+    data = _hex(body)
+    turned = bytearray(len(data))
+    for place in range(size):
+        turned[place::size] = data[size - 1 - place :: size]
+    return bytes(turned)
+
+
+def _numbers(size: int, base: int) -> Callable[[bytes], bytes]:
+    def read(body: bytes) -> bytes:
+        words = body.split()
+        numbers = list(map(int, words)) if base == 10 else [int(word, base) for word in words]
+        return bytes(numbers) if size == 1 else struct.pack(f"<{len(numbers)}H", *numbers)
+
+    return read
+
+
+def _characters(body: bytes) -> bytes:
+    return b"".join(
+        word if len(word) == 1 else CHARACTERS[word] if word in CHARACTERS else bytes([int(word, 8)])
+        for word in body.split()
+    )
+
+
+class Format(NamedTuple):
+    """A format of words. `lines` matches lines of nothing else, and `read` gives the bytes that they stand for."""
+
+    lines: re.Pattern[bytes]
+    read: Callable[[bytes], bytes]
+
+
+def _format(word: bytes, read: Callable[[bytes], bytes], first: bytes = b"") -> Format:
+    blank = rb"[ \t\r\f\v]"
+    line = rb"^%b*+%b(?:%b)(?:%b++(?:%b))*+%b*+$" % (blank, first, word, blank, word, blank)
+    return Format(re.compile(rb"(?m)%b(?:\n%b)*+" % (line, line)), read)
+
+
+HEX = rb"(?:[0-9A-Fa-f]{2}){1,8}+"
+BYTE = rb"(?!\d{6})0{0,3}(?:1\d\d|2[0-4]\d|25[0-5]|\d\d?)(?!\d)"
+WORD = rb"(?!\d{6})0{0,3}(?:[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]|\d{1,4})(?!\d)"
+OCTAL = rb"[0-3][0-7]{2}"
+FORMATS = (
+    _format(HEX, _hex),
+    _format(HEX, _hex_words, first=rb"(?=\S{3})"),
+    _format(rb"[01]{8}", _numbers(1, 2)),
+    _format(OCTAL, _numbers(1, 8)),
+    _format(rb"[01][0-7]{5}", _numbers(2, 8)),
+    _format(BYTE, _numbers(1, 10)),
+    _format(WORD, _numbers(2, 10)),
+    _format(rb"(?:%b|%b)(?!\S)|\S(?!\S)" % (OCTAL, b"|".join(map(re.escape, CHARACTERS))), _characters),
+)
+
+
 @dataclass(slots=True)
 class Dump:
-    """Bytes that lines of a dump stand for. `lines` say where each line's bytes begin here, and where it stands."""
+    """Bytes that lines of a dump stand for, each of which is read by itself to know which bytes stand in which."""
 
-    data: bytearray = field(default_factory=bytearray)
-    lines: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    data: bytes
+    format: Format
+    bodies: list[bytes]
+    places: list[tuple[int, int]]
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """The whole lines that hold these bytes: a column beside them may show them as text."""
-        first = max(line for line in self.lines if line[0] <= start)
-        last = max(line for line in self.lines if line[0] < end)
-        return first[1], last[2]
+        ends = list(accumulate(len(self.format.read(body)) for body in self.bodies))
+        first, last = bisect_right(ends, start), bisect_left(ends, end)
+        return self.places[first][0], self.places[last][1]
 
 
 def may_hold_dumps(data: bytes) -> bool:
@@ -57,56 +136,34 @@ def may_hold_dumps(data: bytes) -> bool:
 
 def dumps_in(data: bytes) -> Iterator[Dump]:
     """Every reading of the dumps in a text. A dump is lines that follow each other and are read in the same way."""
-    yield from _dumps_of(LINE.finditer(data))
+    if LINE.search(data) is not None:
+        yield from _dumps_of(LINE, data)
     if BEGINS_BARE.search(data) is not None:
-        yield from _dumps_of(BARE.finditer(data))
+        yield from _dumps_of(BARE, data)
 
 
-def _dumps_of(lines: Iterable[re.Match[bytes]]) -> Iterator[Dump]:
-    open_dumps: dict[str, Dump] = {}
-    after = -1
-    for line in lines:
-        readings = dict(_readings(line["body"], bool(line.groupdict().get("colon"))))
-        for kind in [kind for kind in open_dumps if kind not in readings or line.start() > after + 1]:
-            yield open_dumps.pop(kind)
-        for kind, read in readings.items():
-            dump = open_dumps.setdefault(kind, Dump())
-            dump.lines.append((len(dump.data), line.start(), line.end()))
-            dump.data += read
-        after = line.end()
-    yield from open_dumps.values()
+def _dumps_of(line: re.Pattern[bytes], data: bytes) -> Iterator[Dump]:
+    """Every reading of the lines that an expression matches."""
+    bodies: list[bytes] = []
+    places: list[tuple[int, int]] = []
+    for match in line.finditer(data):
+        if places and match.start() != places[-1][1] + 1:
+            yield from _readings(bodies, places)
+            bodies, places = [], []
+        bodies.append(match[match.lastindex or 0])
+        places.append(match.span())
+    yield from _readings(bodies, places)
 
 
-def _readings(body: bytes, colon: bool) -> Iterator[tuple[str, bytes]]:
-    """The bytes of one line in each format that it may be written in."""
-    for sign, end in ((b"  |", b"|"), (b"  >", b"<")):  # the column that shows them as text
-        if body.rstrip().endswith(end) and sign in body:
-            body = body[: body.rindex(sign)]
-    words = (body.partition(b"  ")[0] if colon else body).split()
-    if not words:
-        return
-    if all(map(HEX.fullmatch, words)):
-        parts = [bytes.fromhex(word.decode()) for word in words]
-        yield "hex", b"".join(parts)
-        if len(words[0]) > 2:
-            yield "words", b"".join(part[::-1] for part in parts)
-    if all(map(BINARY.fullmatch, words)):
-        yield "binary", bytes(int(word, 2) for word in words)
-    if all(map(OCTAL.fullmatch, words)):
-        yield "octal", bytes(int(word, 8) for word in words)
-    if all(map(OCTAL_WORD.fullmatch, words)):
-        yield "octal words", b"".join(int(word, 8).to_bytes(2, "little") for word in words)
-    if all(map(DECIMAL.fullmatch, words)):
-        numbers = [int(word) for word in words]
-        if max(numbers) < 256:
-            yield "decimal", bytes(numbers)
-        if max(numbers) < 65_536:
-            yield "decimal words", b"".join(number.to_bytes(2, "little") for number in numbers)
-    if all(len(word) == 1 or word in CHARACTERS or OCTAL.fullmatch(word) for word in words):
-        yield (
-            "characters",
-            b"".join(
-                word if len(word) == 1 else CHARACTERS[word] if word in CHARACTERS else bytes([int(word, 8)])
-                for word in words
-            ),
-        )
+def _readings(bodies: list[bytes], places: list[tuple[int, int]]) -> Iterator[Dump]:
+    """Lines that follow each other, in each format that some of them may be written in."""
+    whole = b"\n".join(bodies)
+    for form in FORMATS:
+        at = line = 0
+        for run in form.lines.finditer(whole):
+            line += whole.count(b"\n", at, run.start())
+            first, at = line, run.start()
+            read = form.read(run[0])
+            if len(read) >= MIN_VALUE:
+                last = first + run[0].count(b"\n") + 1
+                yield Dump(read, form, bodies[first:last], places[first:last])

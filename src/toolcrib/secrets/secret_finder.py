@@ -52,7 +52,7 @@ class SecretFinder:
         """Where secrets stand in a text; spans may overlap. Of a dump (`xxd`, `od`), whole lines are meant."""
         spans = self._spans(data)
         for dump in dumps_in(data):
-            spans += ((*dump.place(start, end), name) for start, end, name in self._spans(bytes(dump.data)))
+            spans += ((*dump.place(start, end), name) for start, end, name in self._spans(dump.data))
         return spans
 
     def finds_nothing(self, data: bytes) -> bool:

@@ -107,7 +107,10 @@ class Decoding:
 
 def may_have_escapes(data: bytes) -> bool:
     """Whether a text contains a sign with which escapes begin."""
-    return any(hint in data for hint in _HINTS)
+    for hint in _HINTS:  # noqa: SIM110 - `any` takes three times as long
+        if hint in data:
+            return True
+    return False
 
 
 def decodings(data: bytes) -> Iterator[Decoding]:

@@ -131,7 +131,7 @@ class Dump:
 
 def may_hold_dumps(data: bytes) -> bool:
     """Whether a text, or a string of the JSON that it is, may be lines of a dump."""
-    return any(found.search(data) is not None for found in (IN_QUOTES, LINE, BEGINS_BARE))
+    return bool(IN_QUOTES.search(data) or LINE.search(data) or BEGINS_BARE.search(data))
 
 
 def dumps_in(data: bytes) -> Iterator[Dump]:

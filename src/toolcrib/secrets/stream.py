@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolcrib.secrets.decodings import MAX_DEPTH, Decoding, start_of_unfinished_escape
+from toolcrib.secrets.decodings import decodings, start_of_unfinished_escape
 from toolcrib.secrets.encodings import flatten
 from toolcrib.secrets.secret_finder import FlattenedText, SecretFinder, mark, merged
 
@@ -76,18 +76,14 @@ class RedactedStream:
         An escape that is cut off is held back, and left out of the next decoding: it may become anything.
         """
         first = len(data)
-        decoding: Decoding | None = Decoding(data)
-        for _ in range(MAX_DEPTH + 1):
-            if decoding is None:
-                break
+        for decoding in decodings(data):
             size, open_ = len(decoding.data), start_of_unfinished_escape(decoding.data)
             begun = min(open_, self._start_in_decoding(decoding.data))
             if open_ < size:
-                decoding = Decoding(decoding.data[:open_], decoding.below)
+                decoding.data = decoding.data[:open_]
                 begun = min(begun, self._start_in_decoding(decoding.data))
             if begun < size:
                 first = min(first, decoding.origin(begun))
-            decoding = decoding.decoded()
         return first
 
     def _start_in_decoding(self, data: bytes) -> int:

@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from toolcrib import Agent, Answer, Toolbox, ToolCall, Verdict
 from toolcrib.command.background import ProcessOutput, process_output
 from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
+from toolcrib.command.background.typed_line import unfinished
 from toolcrib.command.launch import BoundedOutput, ShellKind
 from toolcrib.command.launch.screen import TerminalScreen, text_of_terminal
 from toolcrib.command.sandbox import NoSandbox
@@ -418,6 +421,16 @@ async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
         assert not (await typed(text="git pu")).is_error
         assert "no pushing" in (await typed(text="sh\n")).text
         assert not (await typed(keys=["ctrl-c"])).is_error
+        for begun in (  # none of them begins a new command
+            {"text": "git pu", "keys": ["ctrl-d"]},
+            {"text": "git pu\\\n"},
+            {"text": "git pu\\", "keys": ["enter"]},
+            {"text": "git pu\\\nxx", "keys": ["ctrl-u"]},
+            {"text": "echo \"`: 'it' # '`\"; git pu", "keys": ["ctrl-d", "ctrl-u"]},
+        ):
+            assert not (await typed(**begun)).is_error
+            assert "no pushing" in (await typed(text="sh\n")).text, begun
+            assert not (await typed(keys=["ctrl-c"])).is_error
         asked.clear()
         assert not (await typed(text="echo fi", keys=["tab", "backspace"])).is_error
         assert not (await typed(text="x\n")).is_error  # nobody knows what the line is, so it is asked about
@@ -427,6 +440,41 @@ async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
         asked.clear()
         assert "\n3\n" in (await typed(text="echo $((1 + 2))\n")).text
         assert len(asked) == 1
+
+
+def test_what_is_typed_is_one_command_until_a_shell_runs_it(tmp_path: Path) -> None:
+    """A real shell runs what counts as finished, and nothing of what does not."""
+    pieces = [
+        "echo",
+        " ",
+        "a",
+        "\\\n",
+        "\\",
+        "'",
+        '"',
+        "`",
+        "$(",
+        "(",
+        ")",
+        "${x:-",
+        "}",
+        "$'",
+        "# b",
+        "\n",
+        "\n",
+        "; ",
+    ]
+    random = Random(7)
+    for _ in range(300):
+        text = "".join(random.choices(pieces, k=random.randint(1, 9))) + "\n"
+        ends = text + "touch ran\n"
+        (tmp_path / "ran").unlink(missing_ok=True)
+        subprocess.run(["bash", "--norc"], input=ends.encode(), cwd=tmp_path, capture_output=True, timeout=20)
+        if (tmp_path / "ran").exists():
+            continue  # then the last line stood by itself
+        broken = subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, timeout=20)
+        if b"unexpected EOF" in broken.stderr or b"unexpected end of file" in broken.stderr:
+            assert unfinished(text), text
 
 
 async def test_variables_are_set_and_odd_ones_refused(anywhere: Talk) -> None:

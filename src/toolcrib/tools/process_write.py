@@ -1,8 +1,8 @@
 """`process_write`: types into a background process.
 
 What is typed into a shell or an interpreter is code. So it asks as a command does of which nobody knows what it does,
-text that would destroy the host is never typed, and rules that deny a command recognise it in the text. A line that is
-typed in several calls is decided on as a whole. What the process may reach, its
+text that would destroy the host is never typed, and rules that deny a command recognise it in the text. A command that
+is typed in several calls, perhaps on several lines, is decided on as a whole. What the process may reach, its
 sandbox decided when it was started.
 """
 
@@ -44,7 +44,6 @@ NAMED: dict[Key, bytes] = {
     "down": b"\x1b[B", "right": b"\x1b[C", "left": b"\x1b[D", "home": b"\x1b[H", "end": b"\x1b[F",
     "page_up": b"\x1b[5~", "page_down": b"\x1b[6~",
 }  # fmt: skip
-END_LINE: tuple[Key, ...] = ("enter", "ctrl-c", "ctrl-d", "ctrl-u")  # keys after which a new line begins
 
 
 class ProcessWriteParams(BaseModel):
@@ -177,28 +176,25 @@ def _key(key: Key) -> bytes:
 
 
 async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process: BackgroundProcess) -> None:
-    """Asks about a line that was begun in an earlier call, since only its end was decided on. Raises ToolError.
+    """Asks about a command that was begun in an earlier call, since only its end was decided on. Raises ToolError.
 
     What keys such as "up" put into a line is not known, so it may be any command.
     """
-    before = process.typed
-    whole = (before or "") + params.text
-    if before != "" and params.text.strip():
+    typed = process.typed
+    if (typed.text or typed.changed) and params.text.strip():
         from toolcrib.command.judge import judge
 
+        whole = typed.text + params.text
         judgement = judge(whole)
         if judgement.verdict == "deny":
             raise ToolError(f"Nothing was typed, and never will be, whoever asks for it: {judgement.reason}.")
-        line = whole if before is not None else f"(what keys made of the line) {whole}"
-        reached = _accesses(whole) if before is not None else (Access(Reach.RUN, line), *_accesses(whole))
+        line = f"(what keys made of the line) {whole}" if typed.changed else whole
+        reached = (Access(Reach.RUN, line), *_accesses(whole)) if typed.changed else _accesses(whole)
         action = f"type the rest of a line into {process.id}, which runs {spelled_out(process.command)}"
         await ctx.ask(action, [line], accesses=reached)
-    known: str | None = whole.rpartition("\n")[2]
-    if before is None and "\n" not in params.text:
-        known = None
+    typed.type(params.text)
     for key in params.keys:
-        known = "" if key in END_LINE else None
-    process.typed = known
+        typed.press(key)
 
 
 async def _answered(process: BackgroundProcess, start: int, timeout: float) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from toolcrib.command.background.process_output import ProcessOutput, whole_characters
+from toolcrib.command.background.typed_line import TypedLine
 from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.launch.process import ProcessOutcome, code_and_signal
 from toolcrib.command.launch.screen import MAX_DRAWN, TerminalScreen, draws
@@ -76,8 +77,8 @@ class BackgroundProcess:
     """A command that runs in the background, and what is known of it after its end.
 
     `cursor` is the offset up to which its output was read, `searched` the one from which a line is waited for. `typed`
-    is the text of the line that is being typed into it; None if that is not known, since keys changed it. `refused` is
-    asked for after its end, where the command ran in a sandbox. `when_printed` is called now and then while it prints.
+    is what is being typed into it. `refused` is asked for after its end, where the command ran in a sandbox.
+    `when_printed` is called now and then while it prints.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class BackgroundProcess:
         self.output = ProcessOutput()
         self.cursor = 0
         self.searched = 0
-        self.typed: str | None = ""
+        self.typed = TypedLine()
         self.outcome: ProcessOutcome | None = None
         self.problem = ""
         self.stopped = False

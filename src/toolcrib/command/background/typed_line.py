@@ -1,0 +1,65 @@
+"""What is being typed into a process, as far as a shell has not run it yet: several calls may type one command."""
+
+from __future__ import annotations
+
+from toolcrib.dataclass import dataclass
+
+MAX_KEPT = 20_000  # characters
+
+
+@dataclass(slots=True)
+class TypedLine:
+    """The text of a command that is not finished. `changed`: keys changed it, so that it may be any other."""
+
+    text: str = ""
+    changed: bool = False
+
+    def type(self, text: str) -> None:
+        whole = self.text + text
+        rest = unfinished(whole)
+        self.changed = (self.changed and len(rest) == len(whole)) or len(rest) > MAX_KEPT
+        self.text = rest[-MAX_KEPT:]
+
+    def press(self, key: str) -> None:
+        if key == "enter":
+            self.type("\n")
+        elif key == "ctrl-c":
+            self.text, self.changed = "", False
+        elif key == "ctrl-u" and not self.changed:  # only the last line of several goes
+            self.text = self.text[: self.text.rfind("\n") + 1]
+        elif key != "ctrl-d" or self.text:  # behind a text, ctrl-d ends neither the line nor the input
+            self.changed = True
+
+
+def unfinished(text: str) -> str:
+    r"""The end of a text that a shell has not run yet: its last line, and the lines that this one goes on from.
+
+    A line goes on behind a backslash, and within quotes, substitutions and parentheses.
+
+    >>> unfinished("ls\nrm -r"), unfinished("rm -r \\\n"), unfinished("echo 'a\nb'\n"), unfinished("echo $(ls\n")
+    ('rm -r', 'rm -r \\\n', '', 'echo $(ls\n')
+    """
+    begins = at = 0
+    inside: list[str] = []  # the signs that close what is open
+    while at < len(text):
+        sign, closes = text[at], inside[-1] if inside else ""
+        if sign == "\\" and closes != "'":
+            at += 1
+        elif sign == closes[-1:]:
+            inside.pop()
+        elif closes[-1:] == "'":
+            pass
+        elif sign == "(" and (closes != '"' or text[at - 1] == "$"):
+            inside.append(")")
+        elif sign == "{" and text[at - 1 : at] == "$":
+            inside.append("}")
+        elif sign == "'" and closes != '"':
+            inside.append("$'" if text[at - 1 : at] == "$" else "'")
+        elif sign in '"`':
+            inside.append(sign)
+        elif sign == "#" and closes != '"' and not text[at - 1 : at].strip(" \t\n;&|("):
+            at += len(text[at:].partition("\n")[0]) - 1  # to the end of a comment
+        elif sign == "\n" and not inside:
+            begins = at + 1
+        at += 1
+    return text[begins:]

@@ -248,6 +248,13 @@ CONNECTING = {
     "curl -xa.example.org:80 example.com": ASKED, "curl -s example.com https://example.net/": RUNS, "ls a.example.org": RUNS, "git status": RUNS,
     "make": RUNS, "rm a.txt": RUNS, "git fetch": ASKED, "curl example.com 2130706433": ASKED, "curl 'a\u3002example.org' b.txt": ASKED,
     "python3 a.py": ASKED, "nc $x 80": ASKED, "for h in a; do curl $h; done": ASKED,
+    # curl reads escapes and patterns in a host; what stands behind ? or # is no host, and a backslash ends one for some.
+    "curl http://evil%2etest/": ASKED, "curl 'http://evi[l-l].test/'": ASKED, "curl 'http://e{v,w}il.test/'": ASKED,
+    "curl 'http://evil.test#@example.com/'": DENIED, "curl 'evil.test?@example.com'": DENIED, "curl 'http://example.com\\@evil.test/'": ASKED,
+    "curl http://\u24d4vil.test/": DENIED, "curl http://stra\u00dfe.net/": ASKED, "curl http://user:x%40y@example.com:80/a%20b?[1-9]": RUNS,
+    # An answer may send these elsewhere.
+    "curl -fsSL http://example.com/": ASKED, "curl --location http://example.com/": ASKED, "wget -q http://example.com/": ASKED,
+    "git fetch https://example.com/x": ASKED, "ssh example.com": RUNS, "ping example.com": RUNS,
 }  # fmt: skip
 
 

@@ -30,12 +30,23 @@ MAX_WORDS = 200  # of a command, that are taken for paths
 MAX_PIECES = 50  # of a word
 NEAR = 8  # words among which a command is looked for behind options
 URL = re.compile(
-    r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
+    r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(?:[^/\s@?#\\]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
 )
 BY_SSH = re.compile(r"(?:[\w.-]+@)([A-Za-z0-9][A-Za-z0-9.-]*):(?!//)")
 BARE_HOST = re.compile(
-    r"(?:[^/\s@]*@)?(\[[0-9A-Fa-f:.]+\]|[\w-]*(?:\.[\w-]+)+\.?)(?::(\d+))?(?:[/?#:].*)?", re.DOTALL
+    r"(?:[^/\s@?#\\]*@)?(\[[0-9A-Fa-f:.]+\]|[\w-]*(?:\.[\w-]+)+\.?)(?::(\d+))?(?:[/?#:].*)?", re.DOTALL
 )
+# An address that all programs read alike: curl reads `%2e` and `[a-c]` in a host as escape and pattern.
+ADDRESS = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://)?+(?:[\w.~!$&*+=:%-]*@)?(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d*)?(?:[/?#].*)?",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+# Programs that connect to what they are given, and to nothing else: git and wget go where an answer sends them.
+CONNECTS = {
+    "curl", "dig", "ftp", "host", "nc", "ncat", "nslookup", "ping", "rsync", "scp", "sftp", "ssh", "telnet",
+    "traceroute",
+}  # fmt: skip
+REDIRECTED = re.compile(r"-[A-Za-z]*L.*|--location.*", re.DOTALL)
 PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", "ws": "80", "wss": "443"}
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
 EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:^|[\s:=])~[+-]")
@@ -264,9 +275,12 @@ def _hosts(words: Sequence[str]) -> Iterator[Access]:
 
 
 def names_its_hosts(argv: Sequence[str]) -> bool:
-    """Whether each word of a program that connects is an option or the address of a host."""
+    """Whether a program connects only to hosts whose addresses stand among its words."""
     words = [word for word in argv[1:] if word[:1] != "-"]
-    return bool(words) and all(URL.match(word) or BARE_HOST.fullmatch(word) for word in words)
+    if not words or argv[0].rpartition("/")[2] not in CONNECTS or any(map(REDIRECTED.fullmatch, argv[1:])):
+        return False
+    named = all(URL.match(word) or BARE_HOST.fullmatch(word) for word in words)
+    return named and all(map(ADDRESS.fullmatch, words))
 
 
 def _bare_hosts(words: Sequence[str]) -> Iterator[Access]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -111,6 +112,9 @@ TAMPERED = {
     "no line": (lambda log: [*log, "nonsense"], 7),
     "a key repeated": (lambda log: [*log[:2], log[2].replace("{", '{"value":9,', 1), *log[3:]], 3),
     "all of it": (lambda log: [], 1),
+    "the last line break cut off": (lambda log: [*(f"{line}\n" for line in log[:-1]), log[-1]], 6),
+    "text for the terminal as a number": (lambda log: [*log, '{"n":"\\u001b[2J","seal":""}'], 7),
+    "a number of many digits": (lambda log: [*log, '{"n":%s,"seal":""}' % ("9" * 4000)], 7),
 }
 
 
@@ -126,6 +130,7 @@ def test_what_was_done_to_a_log_shows(change: Any, line: int) -> None:
     broken = verify(change(log), KEY, head=head).broken
     assert broken is not None
     assert broken.line == line
+    assert broken.what.isprintable() and len(broken.what) < 100
 
 
 def test_another_key_does_not_verify() -> None:
@@ -256,6 +261,85 @@ def test_a_line_that_a_crash_cut_is_dropped(tmp_path: Path) -> None:
     again.note({"event": "three"})
     assert [item["event"] for item in lines(log)] == ["one", "three"]
     assert again.check().ok
+
+
+def cut_end(data: bytes) -> bytes:
+    return data[:-1]
+
+
+ENDS: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
+    "the last line break cut off": (cut_end, False),
+    "the end of the last line cut off": (lambda data: data[:-9], False),
+    "the beginning of a line behind it": (lambda data: data + data[:9], True),
+    "a whole line without its end behind it": (lambda data: data + cut_end(next_line(data)), True),
+    "half a surrogate pair": (lambda data: data.replace(b"?", b"\xff"), False),
+}
+
+
+def next_line(data: bytes) -> bytes:
+    chain = Chain(KEY)
+    for line in data.decode().splitlines():
+        chain.sealed({key: value for key, value in json.loads(line).items() if key not in ("n", "seal")})
+    return f"{chain.sealed({'event': 'next'})}\n".encode()
+
+
+@pytest.mark.promise("security.md", "changes to it show")
+@pytest.mark.parametrize(("change", "goes_on"), ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("fresh", [True, False], ids=["opened anew", "already open"])
+def test_a_line_is_dropped_only_if_the_head_does_not_count_it(
+    change: Callable[[bytes], bytes], goes_on: bool, fresh: bool, tmp_path: Path
+) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    for event in ("one?", "two?", "three?"):
+        log.note({"event": event})
+    log.flush()
+    changed = change(log.path.read_bytes())
+    log.path.write_bytes(changed)
+    used = AuditLog(log.path, key=KEY) if fresh else log
+    assert not AuditLog(log.path, key=KEY).check().ok
+    assert not verify(changed.decode("utf-8", "surrogateescape").splitlines(keepends=True), KEY).ok
+    if goes_on:
+        used.note({"event": "four"})
+        assert [item["event"] for item in lines(used)] == ["one?", "two?", "three?", "four"]
+        assert used.check().ok
+        return
+    with pytest.raises(AuditError):
+        used.note({"event": "four"})
+    assert log.path.read_bytes() == changed, "nothing is taken from a log that does not hold"
+
+
+def test_what_is_no_log_is_read_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import tracemalloc
+
+    path = tmp_path / "a.jsonl"
+    path.touch()
+    os.truncate(path, 10**9)  # one line without an end
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for command in ("verify", "show"):
+        tracemalloc.start()
+        try:
+            assert main(["audit", command, str(path), *(["-n", "1"] if command == "show" else [])])
+            assert tracemalloc.get_traced_memory()[1] < 100_000_000
+        finally:
+            tracemalloc.stop()
+        assert "not a line of this log" in "".join(capsys.readouterr())
+    with pytest.raises(AuditError, match="longer than"):
+        AuditLog(tmp_path / "b.jsonl", key=KEY).note({"event": "x" * 10_000_001})
+
+
+def test_a_tampered_log_paints_nothing_on_the_terminal(
+    tmp_path: Path, audited: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audited() == 0
+    path = tmp_path / "toolcrib" / "audit.jsonl"
+    for line in ('{"n":"\\u001b[2J","seal":""}', "\x1b[2J", '{"event":"\\u001b[2J","at":1,"tool":"x"}'):
+        path.write_text(f"{path.read_text()}{line}\n")
+    capsys.readouterr()
+    for arguments in (["verify"], ["show"], ["show", "--json"]):
+        assert main(["audit", *arguments])
+        assert "\x1b" not in "".join(capsys.readouterr())
 
 
 def test_keys_are_their_owners_alone(tmp_path: Path) -> None:

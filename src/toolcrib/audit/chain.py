@@ -19,6 +19,9 @@ from toolcrib.dataclass import dataclass
 __all__ = ["Chain", "LogBreak", "LogCheck", "verify"]
 
 START = "0" * 64
+NO_END = "it has no end: its writer was killed, or the log was cut"
+MAX_LINES = 10**15
+ENCODED = ("utf-8", "surrogatepass")  # a half surrogate pair, which `surrogateescape` reads, is no "?"
 SEALED = len(f',"seal":"{START}"}}')
 
 
@@ -72,30 +75,26 @@ def canonical(record: dict[str, Any]) -> str:
 
 
 def seal_of(key: bytes, before: str, text: str) -> str:
-    return hmac.digest(key, f"{before}\n{text}".encode("utf-8", "replace"), "sha256").hex()
+    return hmac.digest(key, f"{before}\n{text}".encode(*ENCODED), "sha256").hex()
 
 
-def follow(
-    chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None, *, of_file: bool = False
-) -> LogBreak | None:
-    """Move a chain on over written lines. Returns where it breaks or differs from the head; None if it holds.
-
-    `of_file` says that each line comes with its line break, as the lines of a file do.
-    """
-    ended = False
+def follow(chain: Chain, lines: Iterable[str], head: tuple[int, str] | None = None) -> LogBreak | None:
+    """Move a chain on over written lines. Returns where it breaks or differs from the head; None if it holds."""
+    ended = breaks = False
     for given in lines:
         if ended:
             return LogBreak(chain.count + 1, "an empty line stands before it")
-        if of_file and not given.endswith("\n"):
-            return LogBreak(chain.count + 1, "its end is missing")
         ended = not given  # what comes after the last line break of a text
         if ended:
             continue
+        if breaks and not given.endswith("\n"):
+            return LogBreak(chain.count + 1, NO_END)
+        breaks = given.endswith("\n")
         line = given.removesuffix("\n")
         text = f"{line[:-SEALED]}}}"
         wanted = seal_of(chain.key, chain.seal, text)
         if not hmac.compare_digest(
-            f'{text[:-1]},"seal":"{wanted}"}}'.encode(), line.encode("utf-8", "replace")
+            f'{text[:-1]},"seal":"{wanted}"}}'.encode(*ENCODED), line.encode(*ENCODED)
         ):
             return _misfit(chain, line)
         number = chain.count + 1
@@ -114,16 +113,18 @@ def _misfit(chain: Chain, line: str) -> LogBreak:
         place, _ = record["n"], record["seal"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return LogBreak(number, "it is not a line of this log")
+    if type(place) is not int or not 0 <= place < MAX_LINES:  # what stands there may be text for a terminal
+        return LogBreak(number, "it is not a line of this log")
     if place != chain.count:
-        stated = place + 1 if isinstance(place, int) else place
-        return LogBreak(number, f"it says that it is line {stated}: lines are missing or moved")
+        return LogBreak(number, f"it says that it is line {place + 1}: lines are missing or moved")
     return LogBreak(number, "it was changed, or another key was used")
 
 
 def verify(lines: Iterable[str], key: bytes, *, head: tuple[int, str] | None = None) -> LogCheck:
     """Check a log's chain from its first line; `head` is the number of lines that must be there, and the last seal.
 
-    More lines than the head counts are no fault: a writer may be stopped after a line and before the head is written.
+    Lines may have their line breaks or not, but then all of them. More lines than the head counts are no fault: a
+    writer may be stopped after a line and before the head is written.
     """
     chain = Chain(key)
     broken = follow(chain, lines, head) or too_short(chain, head)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from toolcrib.audit.chain import START, Chain, LogBreak, LogCheck, follow, too_short
+from toolcrib.audit.chain import NO_END, START, Chain, LogBreak, LogCheck, follow, too_short
 from toolcrib.errors import ToolcribError
 from toolcrib.private_files import OPEN_FLAGS, locked
 
@@ -21,6 +21,7 @@ __all__ = ["AuditError", "LogFile"]
 
 OPEN = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
 MAX_HEAD = 1_000  # bytes
+MAX_LINE = 10_000_000  # bytes: a file without line breaks would otherwise be read into memory as one line
 MAX_REPLACED = 10  # how often the file may have been replaced by the time its lock is obtained
 
 
@@ -49,12 +50,14 @@ class LogFile:
             with self._locked(create=True) as fd:
                 chain = self._followed(fd)
                 following = Chain(chain.key, chain.seal, chain.count)
-                data = "".join(following.sealed(record) + "\n" for record in records).encode()
+                lines = [f"{following.sealed(record)}\n".encode() for record in records]
+                if any(len(line) >= MAX_LINE for line in lines):
+                    raise OSError(0, f"a line would be longer than {MAX_LINE:,} bytes")
                 if not chain.count:
                     self._write_head(Chain(self._key))  # from the first line on, a missing head shows
                 self._chain = None  # unknown until all is written
                 size = os.fstat(fd).st_size
-                _write_whole(fd, data)
+                _write_whole(fd, b"".join(lines))
                 try:
                     if sync:
                         if self._sync:
@@ -73,7 +76,9 @@ class LogFile:
         """Follow the chain from its beginning to the head. Raises OSError for a missing file."""
         with self._locked(create=False) as fd:
             chain = Chain(self._key)
-            broken = self._find_break(chain, fd, 0)
+            broken, end = self._find_break(chain, fd, 0)
+            if broken is None and end < os.fstat(fd).st_size:
+                broken = LogBreak(chain.count + 1, NO_END)
             return LogCheck(chain.count, chain.seal, broken)
 
     def _followed(self, fd: int) -> Chain:
@@ -88,21 +93,28 @@ class LogFile:
             if now[0] == self._stamp[0] and now[1] > self._stamp[1]:
                 start = self._stamp[1]
         chain = Chain(known.key, known.seal, known.count) if known is not None and start else Chain(self._key)
-        _drop_torn_line(fd, start)
-        if (broken := self._find_break(chain, fd, start)) is not None:
+        broken, end = self._find_break(chain, fd, start)
+        if broken is not None:
             self._chain, self._stamp = None, self._stamp_of(fd)
             self._broken = f"the audit log {self.path} does not hold: {broken}"
             raise AuditError(self._broken)
+        if end < os.fstat(fd).st_size:  # a crash left a line half written: its call never ran
+            os.ftruncate(fd, end)
         return chain
 
-    def _find_break(self, chain: Chain, fd: int, start: int) -> LogBreak | None:
+    def _find_break(self, chain: Chain, fd: int, start: int) -> tuple[LogBreak | None, int]:
+        """Move a chain on over the lines from `start`. Returns where it breaks, and where the last whole line ends.
+
+        What stands behind that is no break by itself, unless the head counts it as a line.
+        """
         head = self._read_head()
-        with open(fd, encoding="utf-8", errors="replace", newline="\n", closefd=False) as lines:
-            lines.seek(start)
-            broken = follow(chain, lines, head, of_file=True)
+        with open(fd, "rb", closefd=False) as file:
+            file.seek(start)
+            lines = _WholeLines(file)
+            broken = follow(chain, lines, head)
         if broken is None and head is None and chain.count:
-            return LogBreak(chain.count, f"its head, {self.head.name}, is missing or no head")
-        return broken or too_short(chain, head)
+            broken = LogBreak(chain.count, f"its head, {self.head.name}, is missing or no head")
+        return broken or too_short(chain, head), start + lines.bytes
 
     @contextmanager
     def _locked(self, *, create: bool) -> Generator[int]:
@@ -170,25 +182,26 @@ class LogFile:
         return (int(count), seal) if plain else None
 
 
+class _WholeLines:
+    """The lines of an open file that have an end, and how many bytes they are. A line without an end is left out."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        while (line := self._file.readline(MAX_LINE)).endswith(b"\n"):
+            yield line.decode("utf-8", "replace")
+            self.bytes += len(line)
+        if len(line) == MAX_LINE:
+            yield line.decode(
+                "utf-8", "replace"
+            )  # no line of a log is as long, so that its seal does not fit
+
+
 def _to_disk(fd: int) -> None:
     """Wait until a file's bytes and its size are on the disk; when it was changed may follow later."""
     getattr(os, "fdatasync", os.fsync)(fd)
-
-
-def _drop_torn_line(fd: int, start: int) -> None:
-    """Cut off the line that a crash left half written: its call never ran, and the head does not count it."""
-    size = os.fstat(fd).st_size
-    at = size
-    while at > start:
-        begin = max(start, at - 4096)
-        os.lseek(fd, begin, os.SEEK_SET)
-        found = os.read(fd, at - begin).rfind(b"\n")
-        if found >= 0:
-            at = begin + found + 1
-            break
-        at = begin
-    if at < size:
-        os.ftruncate(fd, at)
 
 
 def _write_whole(fd: int, data: bytes) -> None:

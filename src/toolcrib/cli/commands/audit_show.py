@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from json import loads
 from typing import Annotated, Any
 
@@ -14,9 +15,10 @@ from toolcrib.cli.console import DONE, MISUSED, Problem, out, say
 from toolcrib.cli.options import AsJson
 from toolcrib.cli.user_files import audit_log
 from toolcrib.credentials import arguments_on_one_line, without_credentials
-from toolcrib.visible import on_one_line
+from toolcrib.visible import escape_invisible, on_one_line
 
 ARGUMENTS = 80  # characters of a call's arguments in a line
+MAX_LINE = 1_000_000  # bytes that are read as one line: what is no log may have no line breaks
 REASON = 100  # characters of a reason
 PAIR = re.compile(r'"([^"\\]{1,80})"\s*:\s*"((?:[^"\\]|\\.)*)"?')  # a name and a string in JSON that was cut
 
@@ -28,11 +30,13 @@ def command(log: LogFile = None, count: Count = 50, json: AsJson = False) -> int
     opened = audit_log(log)
     checked = check_log(opened)
     try:
-        lines = opened.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        with opened.path.open("rb") as file:
+            lines = deque(iter(lambda: file.readline(MAX_LINE), b""), maxlen=count)
     except OSError as problem:
         raise Problem(f"{opened.path} cannot be read: {problem.strerror}") from problem
-    for line in lines[-count:]:
-        out(line if json else _readable(line))
+    for data in lines:
+        line = data.decode("utf-8", "replace").removesuffix("\n")
+        out(escape_invisible(line) if json else _readable(line))
     if checked.broken is not None:
         say(f"this log does not hold, so do not trust it: {opened.path}: {checked.broken}")
         return MISUSED
@@ -44,7 +48,7 @@ def _readable(line: str) -> str:
     try:
         item = loads(line)
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item["at"]))
-        parts = [f"{when}  {item['event']:<8} {on_one_line(str(item['tool']))}"]
+        parts = [f"{when}  {on_one_line(str(item['event']), 20):<8} {on_one_line(str(item['tool']))}"]
         parts += [on_one_line(str(item["outcome"]), 40)] if item.get("outcome") else []
         parts += [_arguments(str(item["arguments"]))] if item.get("arguments") else []
         parts += [on_one_line(str(item["why"]), REASON)] if item.get("why") else []

@@ -9,7 +9,10 @@ import pytest
 
 from tests.cases import each
 from tests.test_cli_config import Home
+from toolcrib import Toolbox
+from toolcrib.cli.folder_tools import skill_folders
 from toolcrib.plugin_files import PluginFile, load_files
+from toolcrib.tools.skills import SkillTool
 from toolcrib.toolset import name_of
 
 TOOL = '''
@@ -177,3 +180,32 @@ def test_skills_of_a_project_are_used_once_all_of_them_are_trusted(home: Home) -
     (folder / "SKILL.md").write_text(text.replace("Push", "Pull"))
     done = home.run(*call)
     assert done.returncode != 0 and "changed since you trusted it" in done.stderr
+
+
+def test_a_run_reads_a_projects_skills_as_they_were_trusted(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is written to the folder while a run goes on was shown to nobody."""
+    skills = home.projects.parent / "skills"
+    for name in ("deploy", "later"):
+        (skills / name).mkdir(parents=True)
+    manifest = "---\nname: {}\ndescription: About it.\n---\n{}\n"
+    (skills / "deploy" / "SKILL.md").write_text(manifest.format("deploy", "Push the button."))
+    (skills / "deploy" / "more.md").write_text("shown\n")
+    assert home.run("trust", "--yes").returncode == 0
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.config))
+    box = Toolbox([SkillTool(skill_folders(home.project))])
+    (skills / "deploy" / "SKILL.md").write_text(manifest.format("deploy", "Pull the plug."))
+    (skills / "deploy" / "more.md").write_text("unseen\n")
+    (skills / "deploy" / "new.md").write_text("unseen\n")
+    (skills / "deploy" / "__pycache__").mkdir()
+    (skills / "deploy" / "__pycache__" / "x").write_text("unseen\n")
+    (skills / "later" / "SKILL.md").write_text(manifest.format("later", "Unseen."))
+    text = box.call_sync("skill", {"name": "deploy"}).text
+    assert text.startswith("Push the button.") and "new.md" not in text
+    assert str(skills / "deploy") in text, "its scripts are run where they are"
+    for file in ("more.md", "./more.md", str(skills / "deploy" / "more.md")):
+        assert box.call_sync("skill", {"name": "deploy", "file": file}).text == "shown\n"
+    for file in ("new.md", "__pycache__/x", "../later/SKILL.md", "", ".", "/etc/passwd"):
+        assert box.call_sync("skill", {"name": "deploy", "file": file}).is_error, file
+    assert box.call_sync("skill", {"name": "later"}).is_error

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolcrib.toolbox.policy import Policy
     from toolcrib.tools.backends import Backend
     from toolcrib.tools.memory.opening import Stores
+    from toolcrib.tools.skills import SkillFiles
 
 __all__ = ["Assembly", "all_tools", "assemble", "default_tools"]
 
@@ -58,7 +59,7 @@ def all_tools(
     level: Level | None = None,
     model: str = "",
     memory: Stores | None = None,
-    skills: Iterable[str | os.PathLike[str]] = (),
+    skills: Iterable[str | os.PathLike[str] | SkillFiles] = (),
     asks: bool = False,
     agents: Mapping[str, Delegate] | None = None,
 ) -> list[ToolLike]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolcrib.cli.console import say
 from toolcrib.cli.project_trust import SKILLS, TOOLS, project_folder, tool_folders
@@ -16,6 +17,9 @@ from toolcrib.private_files import belongs_to_another_user, others_may
 from toolcrib.rules.project_files import ProjectFile
 from toolcrib.settings.model import ToolSettings
 from toolcrib.visible import on_one_line
+
+if TYPE_CHECKING:
+    from toolcrib.tools.skills import SkillFiles
 
 MAX_BYTES = 1_000_000  # of one file of the user
 WRITE_BY_OTHERS = 0o022
@@ -38,9 +42,9 @@ def folder_plugins(settings: ToolSettings, workspace: Path | str) -> list[Plugin
     return plugins
 
 
-def skill_folders(workspace: Path | str) -> list[Path]:
-    """The folders of skills that count: the user's, and the project's if all of it is trusted."""
-    folders = [config_folder() / "skills"]
+def skill_folders(workspace: Path | str) -> list[Path | SkillFiles]:
+    """The skills that count: those in the user's folder, and the project's as they were read, if all are trusted."""
+    folders: list[Path | SkillFiles] = [config_folder() / "skills"]
     files: list[ProjectFile] = []
     try:
         files, problems = project_folder(workspace, SKILLS)
@@ -53,7 +57,11 @@ def skill_folders(workspace: Path | str) -> list[Path]:
     if why:
         say_not_used(SKILLS, on_one_line(why), workspace)
         return folders
-    return [*folders, Path(files[0].project) / SKILLS]
+    from toolcrib.tools.skills import SkillFiles
+
+    begin = f"{SKILLS}/"
+    read = {file.path.removeprefix(begin): file.data for file in files}
+    return [*folders, SkillFiles(Path(files[0].project) / SKILLS, read)]
 
 
 def _trusted(workspace: Path | str, place: str) -> list[ProjectFile]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolcrib.rules.trust import Trustable
     from toolcrib.tools import Workspace
     from toolcrib.tools.memory import MemoryStore
+    from toolcrib.tools.skills import SkillFiles
     from toolcrib.toolset import ToolLike
 
 PLACE = f"{FOLDER}/{NAME}"
@@ -131,7 +132,7 @@ def built_in_tools(
     workspace: Path | Workspace,
     sandbox: Sandbox | None,
     wanted: ToolsWanted,
-    skills: Iterable[Path],
+    skills: Iterable[Path | SkillFiles],
 ) -> list[ToolLike]:
     """The built-in tools of a command, with the user's memory and folders of skills."""
     from toolcrib.assembly import all_tools

@@ -12,7 +12,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.refusals import near_names
-from toolcrib.tools.skills.folders import MANIFEST, Skill, SkillFolders
+from toolcrib.tools.skills.folders import MANIFEST, Skill, SkillFiles, SkillFolders
 
 if TYPE_CHECKING:
     from toolcrib.context import Context
@@ -41,7 +41,7 @@ class SkillTool(
     Use a skill when the task is what its description says; then follow it. Its scripts are run like any command.
     """
 
-    def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
+    def __init__(self, folders: Iterable[str | os.PathLike[str] | SkillFiles]) -> None:
         self.folders = SkillFolders(folders)
 
     def accesses(self, params: SkillParams) -> tuple[()]:

@@ -159,18 +159,6 @@ def test_any_change_of_bytes_shows(put: bytes, at: int) -> None:
     assert found.ok is (spoiled == whole)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_line_break_that_was_cut_off_shows(tmp_path: Path, count: int) -> None:
-    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
-    for number in range(count):
-        log.note({"number": number})
-    log.flush()
-    log.path.write_bytes(log.path.read_bytes()[:-1])
-    checked = AuditLog(log.path, key=KEY).check()
-    assert str(checked.broken) == f"line {count}: its end is missing"
-    assert checked.lines == count - 1
-
-
 @pytest.mark.parametrize("at", range(4))
 def test_an_empty_line_shows(tmp_path: Path, at: int) -> None:
     log = AuditLog(tmp_path / "a.jsonl", key=KEY)

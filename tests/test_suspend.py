@@ -442,6 +442,19 @@ async def test_limits_of_a_run_go_on() -> None:
     assert world.done == ["drop 0", "drop 1"]
 
 
+@pytest.mark.parametrize("name", ["after", "deep", "twice", "thread", "helper"])
+async def test_a_call_that_waited_inside_counts_once_for_limits(name: str) -> None:
+    """It is not refused when it goes on, and a further call of the same tool is."""
+    turns: list[Turn] = [[(name, 1)], [(name, 2)]]
+    limits = [Limit(1, (name,)), Limit(2, ("drop",))]
+    told = []
+    for answered in (answered_live, answered_later):
+        outcome, _ = await answered(turns, lambda question: "yes", limits=limits)
+        told.append([result.text for message in outcome.messages for result in message.results])
+    assert told[0] == told[1]
+    assert "at most 1 call" not in told[0][0] and "at most 1 call" in told[0][1]
+
+
 async def test_the_audit_log_has_one_end_of_each_call(tmp_path: Path) -> None:
     turns: list[Turn] = [[("after", 1), ("drop", 2)], [("twice", 1)]]
     ended = []

@@ -24,7 +24,9 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
 
     async def step(prepared: Ready, next: NextExecute) -> ToolResult:
         name, run = prepared.call.name, runs.outermost(prepared.key.run)
-        if limiter is not None and (why := limiter.take(run, name)):
+        suspension = runs.suspension(prepared.key.run)
+        counts = suspension is None or not suspension.goes_on(prepared.key)  # once, when it begins
+        if counts and limiter is not None and (why := limiter.take(run, name)):
             return model_messages.rate_limited(name, why)
         if audit is not None:
             from toolcrib.toolbox.foreign import ForeignCall  # it needs asyncio
@@ -36,11 +38,11 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
                     audit.decided(prepared, prepared.tool.definition, mask), None, grace
                 )
             finally:
-                if problem != "" and limiter is not None:
+                if problem != "" and counts and limiter is not None:
                     limiter.give_back(run, name)
             if problem:
                 return model_messages.tool_error(f"Nothing was run: {problem}.")
-        if (suspension := runs.suspension(prepared.key.run)) is not None:
+        if counts and suspension is not None:
             suspension.count(name, getattr(limiter, "nested_runs", ()))
         return await next(prepared)
 

@@ -268,6 +268,10 @@ class Suspension:
                 journal.state = saved.get("state")
         return journal
 
+    def goes_on(self, key: CallKey) -> bool:
+        """Whether a call ran before the run waited, and goes on now."""
+        return "inside" in self.saved.get(key, {})
+
     def knows(self, ctx: Context[Any], key: CallKey) -> bool:
         """Whether a call within the call of `ctx` was made before the run waited."""
         return key.index in self.journal(ctx).results or key in self.saved

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from toolcrib import Agent, Context, Effect, Toolbox, ToolCall, ToolResult, tool
 from toolcrib.access import Access, Reach
@@ -226,6 +227,31 @@ async def test_a_key_that_the_user_did_not_say_is_no_name_of_a_field() -> None:
     outcome = await Agent(Scripted([*script, "done"]), [invite], policy=rules).run("Invite ann@x.org.")
     codes = [part.result.code for message in outcome.messages for part in results(message)]
     assert codes == [None, "nobody_to_ask"]
+
+
+class Colour(BaseModel):
+    colour: Literal["red", "blue"]
+
+
+async def test_what_toolcrib_told_of_the_models_own_answer_the_user_did_not_say() -> None:
+    rules = read_rules('[[rule]]\nask = true\ntool = "save"\ntainted = true\nunsaid = "path"').policy("full")
+    wrong, right = '{"colour": "evil/"}', '{"colour": "red"}'
+    turns: list[Any] = [
+        _call("browse"),
+        wrong,
+        right,
+        _call("save", path="evil/"),
+        right,
+        _call("save", path="good/"),
+        right,
+    ]
+    agent = Agent(Scripted(turns), [save, browse], policy=rules, output=Colour)
+    first = await agent.run("look around for good/")
+    assert any('"evil/"' in message.text for message in first.messages if message.role == "user")
+    second = await agent.run("go on", messages=messages_from_json(messages_to_json(first.messages)))
+    third = await agent.run("go on", messages=second.messages)
+    codes = [part.result.code for message in third.messages for part in results(message)]
+    assert codes == [None, "nobody_to_ask", None]
 
 
 @tool(effect=Effect.READ, secrets=(), open_world=False, accesses=lambda given: [Access(Reach.READ, "/tmp/a")])

@@ -107,6 +107,7 @@ class ResultPart:
 
 MessagePart = Part | Reasoning | Opaque | ToolCall | ResultPart
 
+OWN = "toolcrib"  # among the extras of a message: what toolcrib itself notes of it
 CONTENT = (Text, Json, Media)
 PARTS = (*CONTENT, Reasoning, Opaque, ToolCall, ResultPart)
 
@@ -182,6 +183,16 @@ class Message:
     def assistant(cls, *content: str | Part | Reasoning | Opaque | ToolCall) -> Message:
         """A message of the model: texts, content parts, thinking and calls. Raises TypeError for anything else."""
         return cls("assistant", [Text(part) if isinstance(part, str) else part for part in content])
+
+    @classmethod
+    def of_toolcrib(cls, words: str, about: str) -> Message:
+        """What toolcrib tells a model in the place of the user. It is marked, because the user did not say it."""
+        return cls("user", [Text(words)], {OWN: {"about": about}})
+
+    @property
+    def is_the_users(self) -> bool:
+        """Whether the user wrote it."""
+        return self.role == "user" and OWN not in self.extras
 
     def note_usage(self, usage: Usage | None) -> None:
         """Note what the answer used by now; the run's own."""

@@ -275,7 +275,7 @@ class RunLoop:
     def _tell_news(self, words: list[str]) -> bool:
         """Tell the model what happened meanwhile to what the run owns: that a background process ended."""
         if words:
-            self._conversation.add(Message.user("\n".join(words)))
+            self._conversation.add(Message.of_toolcrib("\n".join(words), "news"))
         return bool(words)
 
     async def query(self, tool_list: ToolList, *, may_call: bool = True) -> tuple[Response, StreamingTurn]:
@@ -377,7 +377,7 @@ class RunLoop:
             await self.box.suspensions.restore(self.id, saved.box)
         self._conversation.catch_up()
         if self.box.sink:
-            users = (message for message in reversed(self.messages) if message.role == "user")
+            users = (message for message in reversed(self.messages) if message.is_the_users)
             task = next(users, self._task_message)
             self.box.emit(self.id, RunStarted(task.text, self.settings.model.name, resumed=True))
         calls, done = self.messages[-2].calls, saved.done(self._suspension)
@@ -487,7 +487,7 @@ class RunLoop:
 
     async def _summarised(self) -> Outcome[Any]:
         """The limit of turns is reached: send one last request, in which no tool may be called, for a summary."""
-        self._conversation.add(Message.user(SUMMARY))
+        self._conversation.add(Message.of_toolcrib(SUMMARY, "turns"))
         tool_list = await self._tool_list()
         response, _ = await self.query(tool_list, may_call=False)
         if response.message.calls:

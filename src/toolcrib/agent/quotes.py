@@ -22,7 +22,6 @@ __all__ = ["Quote", "mentions_quotes", "source_text", "unfound_quotes"]
 # Marks that stand for each other: quotation marks, and dashes.
 MARKS = ("'\u2018\u2019\u201a", '"\u201c\u201d\u201e', "-\u2013\u2014\u2212")
 ALIKE = str.maketrans({mark: marks[0] for marks in MARKS for mark in marks} | {"\u00ad": ""})
-OWN = "toolcrib"  # the extras of messages in which a model is told about its own answer
 SPACE = re.compile(r"\s+")
 
 
@@ -101,7 +100,7 @@ def source_text(messages: Iterable[Message]) -> str:
     """
     texts: list[str] = []
     for message in messages:
-        if message.role == "user" and OWN not in message.extras:
+        if message.is_the_users:
             texts += [part.as_text() for part in message.parts if isinstance(part, Text | Json)]
         for part in message.parts:
             if isinstance(part, ResultPart) and not part.result.is_error and part.call.name != COMPLETION:

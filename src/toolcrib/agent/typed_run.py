@@ -12,7 +12,6 @@ from toolcrib.agent.outcome import NO_OUTPUT
 from toolcrib.agent.output_functions import WrongAnswer
 from toolcrib.agent.output_ladder import Ladder, refuses_the_form
 from toolcrib.call import CallKey
-from toolcrib.content import Text
 from toolcrib.messages import Message, ToolChoice
 
 if TYPE_CHECKING:
@@ -164,8 +163,8 @@ class TypedRun:
 
     @staticmethod
     def message(words: str) -> Message:
-        """What the model is told of an answer that was text. It is marked, so that it counts as no source of quotes."""
-        return Message("user", [Text(words)], {"toolcrib": {"about": "answer"}})
+        """What the model is told of an answer that was text. It counts as no source of quotes."""
+        return Message.of_toolcrib(words, "answer")
 
     def read_calls(self, turn: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Take the output from the calls of a turn, or note what was wrong with it."""

@@ -27,7 +27,7 @@ def of_messages(messages: Iterable[Message]) -> Provenance:
     known = list(messages)
     results = [part for message in known for part in message.parts if isinstance(part, ResultPart)]
     taint = frozenset(part.call.name for part in results if part.result.outside)
-    return Provenance(taint, tuple(message.text for message in known if message.role == "user"))
+    return Provenance(taint, tuple(message.text for message in known if message.is_the_users))
 
 
 def record_call(runs: Runs, ready: Ready, result: ToolResult) -> bool:

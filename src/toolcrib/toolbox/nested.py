@@ -47,8 +47,9 @@ class BothPolicies:
     def about(self, request: PolicyRequest) -> tuple[Policy, Policy]:
         """The two policies for a call: of the outer one, absolute paths mean those in the folder of its tool, too."""
         outer = self._outer.policy
-        folder = base_folder(request.prepared) if request.prepared is not None else ""
-        if not folder or not hasattr(outer, "within"):
+        if request.prepared is None or not hasattr(outer, "within"):
+            return outer, self._own
+        if not (folder := base_folder(request.prepared)):
             return outer, self._own
         if self._placed[0] is not outer:
             self._placed = outer, {}

@@ -22,6 +22,11 @@ from toolcrib.errors import ErrorCode
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
+# Both change one file, the second one twice.
+TWO_BRANCHES = (
+    "git checkout -q -b t && echo a > f && git add f && git {me} commit -qm a && git checkout -q -b o HEAD~1 && "
+    "for n in 1 2; do echo $n > f && git add f && git {me} commit -qm $n; done"
+)
 ME = "-c user.name=a -c user.email=a@b"
 # Each is tried without a sandbox first: there the payload has to run, or the attempt proves nothing.
 # {p} is the payload, a program; what follows `::` is what the operator does.
@@ -160,6 +165,23 @@ ATTEMPTS = {
         "cd nested && git commit -q --allow-empty -m second && "
         "GIT_SEQUENCE_EDITOR='printf \"edit HEAD\\nexec {p}\\n\" >' git rebase -q -i HEAD~1",
         "cd nested && git rebase --continue",
+    ),
+    "the strategy of a stopped rebase": (
+        f"cd nested && {TWO_BRANCHES}; git {{me}} rebase -q t; echo ../../x > .git/rebase-merge/strategy; "
+        "mkdir git-merge-.. && ln -s {p} x && echo c > f && git add f",
+        "cd nested && export GIT_EDITOR=true && git rebase --continue",
+    ),
+    "the strategy of a stopped series of picks": (
+        f"cd nested && {TWO_BRANCHES}; git checkout -q t; git {{me}} cherry-pick o~1 o; "
+        "printf '[options]\\n\\tstrategy = ../../x\\n' > .git/sequencer/opts; "
+        "mkdir git-merge-.. && ln -s {p} x && echo c > f && git add f",
+        "cd nested && export GIT_EDITOR=true && git cherry-pick --continue",
+    ),
+    "the strategy of picks by a link": (
+        f"cd nested && {TWO_BRANCHES}; git checkout -q t; git {{me}} cherry-pick o~1 o; mv .git/sequencer s; "
+        "ln -s ../s .git/sequencer; printf '[options] strategy = ../../x\\n' > s/opts; "
+        "mkdir git-merge-.. && ln -s {p} x && echo c > f && git add f",
+        "cd nested && export GIT_EDITOR=true && git cherry-pick --continue",
     ),
     "steps of a rebase by a link": (
         "cd nested && mkdir r && git rev-parse HEAD | tee r/onto > r/orig-head && ln -s ../r .git/rebase-merge && "

@@ -18,6 +18,7 @@ from functools import partial
 from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
 from toolcrib.command.sandbox.files.git_files import LEADS_TO, content, place_named
+from toolcrib.command.sandbox.files.git_unfinished import UNFINISHED
 from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.interface import Launch
@@ -25,11 +26,6 @@ from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 SETTINGS = ("config", "config.worktree")
-REBASE, TODO = "rebase-merge", "git-rebase-todo"
-# Steps of a rebase that run no program of their own; all others, `exec` and those of future versions, are taken out.
-STEPS = frozenset(
-    b"pick p reword r edit e squash s fixup f break b drop d label l reset t merge m update-ref u noop revert".split()
-)
 REMOTES = ("remotes", "branches")
 MAX_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
@@ -47,14 +43,14 @@ UNREADABLE = b"\0"  # stands for the content of a link, of a folder and of a fil
 class GitRepository:
     """What git obeys of a repository: its settings files, its `commondir` (b"" for a missing file), {hook: digest}.
 
-    `steps` is what is left to do of a rebase that was stopped. The old files of `REMOTES` count as hooks: what such a
-    file names may be a program (`helper::address`).
+    `unfinished` is what git left of stopped operations, in the order of `UNFINISHED`. The old files of `REMOTES` count
+    as hooks: what such a file names may be a program (`helper::address`).
     """
 
     settings: tuple[bytes, ...]
     common: bytes
     hooks: dict[str, str]
-    steps: bytes = b""
+    unfinished: tuple[bytes, ...] = (b"",) * len(UNFINISHED)
 
 
 @dataclass(slots=True)
@@ -146,7 +142,12 @@ class GitRepositories:
             for line in known_lines(data)
         }
         hooks = {digest for one in before.found.values() for digest in one.hooks.values()}
-        steps = {line.strip() for one in before.found.values() for line in one.steps.split(b"\n")}
+        unfinished = {
+            line.strip()
+            for one in before.found.values()
+            for data in one.unfinished
+            for line in data.split(b"\n")
+        }
         for path, now in after.found.items():
             was = before.found.get(path)
             if was != now:
@@ -156,7 +157,7 @@ class GitRepositories:
                     now,
                     lines,
                     hooks,
-                    steps,
+                    unfinished,
                     roots,
                 )
         for root in roots:
@@ -177,7 +178,7 @@ def _clean(
     now: GitRepository,
     lines: set[ConfigLine],
     hooks: set[str],
-    steps: set[bytes],
+    unfinished: set[bytes],
     roots: Sequence[str],
 ) -> Iterator[str]:
     """Removes from one repository what a command added; yields a sentence about each removal."""
@@ -199,8 +200,9 @@ def _clean(
                 yield what + ("that was taken out of it." if before is None else "it was put back as it was.")
     if now.common != was.common and now.common and not _is_worktree_of(path, now.common):
         yield from _disable(path, "commondir", roots, "leads git to settings elsewhere", was.common)
-    if now.steps != was.steps:
-        yield from _clean_steps(path, now.steps, steps, roots)
+    for file, old, new in zip(UNFINISHED, was.unfinished, now.unfinished, strict=True):
+        if new != old:
+            yield from _clean_unfinished(path, file, new, unfinished, roots)
     for name, digest in now.hooks.items():
         if was.hooks.get(name) != digest and digest not in hooks:
             where, _, base = f"{path}/{name}".rpartition("/")
@@ -208,15 +210,18 @@ def _clean(
             yield from _disable(where, base, roots, f"would have been {what} by git outside the sandbox")
 
 
-def _clean_steps(path: str, steps: bytes, known: set[bytes], roots: Sequence[str]) -> Iterator[str]:
-    """Takes steps out of a stopped rebase that would run a program when somebody goes on with it."""
-    if steps == UNREADABLE:
-        yield from _disable(path, REBASE, roots, "could not be read as the steps of a rebase")
+def _clean_unfinished(
+    path: str, file: str, data: bytes, known: set[bytes], roots: Sequence[str]
+) -> Iterator[str]:
+    """Takes out of a stopped operation what would run a program when somebody goes on with it."""
+    folder, _, name = file.partition("/")
+    if data == UNREADABLE:
+        yield from _disable(path, folder, roots, "could not be read as what is left of a stopped operation")
         return
-    kept = _without_exec(steps, known)
-    if kept != steps:
-        what = f"git would have run a program from {path}/{REBASE}/{TODO} outside the sandbox: "
-        done = _write(f"{path}/{REBASE}", TODO, kept, roots)
+    kept = UNFINISHED[file](data, known)
+    if kept != data:
+        what = f"git would have run a program that {path}/{file} names outside the sandbox: "
+        done = _write(f"{path}/{folder}", name, kept, roots)
         yield what + (
             "that was taken out of it." if done else f"and it could not be changed: {REMOVE_BY_HAND}."
         )
@@ -241,25 +246,13 @@ def _is_worktree_of(path: str, common: bytes) -> bool:
 def _repository(path: str) -> GitRepository:
     common = _read(f"{path}/commondir")
     settings = tuple(_read(f"{path}/{name}") for name in SETTINGS)
-    return GitRepository(settings, common, dict(_hooks(path)), _steps(path))
+    unfinished = tuple(_unfinished(path, file) for file in UNFINISHED)
+    return GitRepository(settings, common, dict(_hooks(path)), unfinished)
 
 
-def _steps(path: str) -> bytes:
-    steps = _read(f"{path}/{REBASE}/{TODO}")
-    return UNREADABLE if steps and os.path.islink(f"{path}/{REBASE}") else steps
-
-
-def _without_exec(steps: bytes, known: set[bytes]) -> bytes:
-    """The steps of a rebase without those that run a program and are not among the known ones."""
-    kept = (
-        line
-        for line in steps.split(b"\n")
-        if not (words := line.split())
-        or words[0].startswith(b"#")
-        or words[0] in STEPS
-        or line.strip() in known
-    )
-    return b"\n".join(kept)
+def _unfinished(path: str, file: str) -> bytes:
+    data = _read(f"{path}/{file}")
+    return UNREADABLE if data and os.path.islink(os.path.dirname(f"{path}/{file}")) else data
 
 
 def _hooks(path: str) -> Iterator[tuple[str, str]]:

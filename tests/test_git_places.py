@@ -438,6 +438,8 @@ def test_what_stays_says_the_same_to_git(
         ('[remote "o"]\n\turl = ext::sh -c x\n', False),
         ('[remote "o"]\n\turl = "ext::sh -c x"\n', False),
         ('[remote "o"]\n\turl = git@example.org:x/y\n\tfetch = +refs/heads/*:refs/remotes/o/*\n', True),
+        ("[remote]\n\tpushdefault = origin\n", True),
+        ("[remote]\n\tpushdefault = ext::sh -c x\n", False),
         ('[submodule "s"]\n\tupdate = !x\n', False),
         ('[submodule "s"]\n\tupdate = merge\n\tactive = true\n', True),
         ("[core]\n\tworktree = ../inside\n", True),

@@ -39,6 +39,11 @@ EXECUTED = (
         "git, where core.hooksPath leads there, at a commit or a checkout",
     ),
     ExecutedFiles(
+        "lazygit", "put back",
+        (".lazygit.yml", ".git/lazygit.yml"),
+        "lazygit, when it shows a difference or a key is pressed",
+    ),
+    ExecutedFiles(
         "git hooks", "told",
         (".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", ".lefthook",
          ".overcommit.yml", ".huskyrc", ".lintstagedrc", ".pre-commit-hooks.yaml"),
@@ -84,12 +89,14 @@ EXECUTED = (
     ExecutedFiles(
         "agents", "put back",
         ("toolcrib.toml", ".windsurf", ".roo", ".kiro", ".continue", ".amazonq", ".opencode", "opencode.json",
-         "opencode.jsonc", ".aider.conf.yml", ".crush.json", "crush.json", ".qwen"),
+         "opencode.jsonc", ".aider.conf.yml", ".crush.json", "crush.json", ".qwen", ".kilocode"),
         "the agent, at its next start",
     ),
     ExecutedFiles(
         "interpreters and debuggers", "put back",
-        (".gdbinit", ".lldbinit", ".pdbrc", ".pryrc", ".irbrc", ".Rprofile", ".Renviron", ".octaverc", ".ghci"),
+        (".gdbinit", ".lldbinit", ".pdbrc", ".perldb", ".pryrc", ".irbrc", ".iex.exs", ".ocamlinit", ".Rprofile",
+         ".Renviron", ".octaverc", ".ghci", "jupyter_config.py", "jupyter_server_config.py",
+         "jupyter_notebook_config.py", "jupyter_lab_config.py"),
         "the program, when it is started in the folder",
     ),
     ExecutedFiles(
@@ -108,7 +115,7 @@ EXECUTED = (
     ),
     ExecutedFiles(
         "Rust", "told",
-        (".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"),
+        (".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain", "rust-analyzer.toml"),
         "cargo and rust-analyzer, also when a folder is opened",
     ),
     ExecutedFiles(

@@ -60,7 +60,7 @@ OF_A_SUBSECTION = {
     b"lfs": frozenset(b"access locksverify".split()),
     **dict.fromkeys((b"color", b"advice", b"maintenance"), ALL),
 }  # fmt: skip
-URLS = (b"url", b"pushurl", b"remote", b"pushremote")
+URLS = (b"url", b"pushurl", b"remote", b"pushremote", b"pushdefault")
 UPDATES = (b"checkout", b"rebase", b"merge", b"none")
 NO = (b"false", b"no", b"off", b"0")
 UNREADABLE_LINE = "a line that is not understood"

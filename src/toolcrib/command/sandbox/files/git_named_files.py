@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from toolcrib.command.sandbox.files.git_config import lines
+from toolcrib.command.sandbox.files.git_config import HEADER, lines
 from toolcrib.command.sandbox.files.git_files import common_folder, content, repository_led_to
 from toolcrib.command.sandbox.files.paths import within
 from toolcrib.command.sandbox.files.shown_settings import settings_of_git
 
 MAX_FILES = 200  # of settings
 NAMING = re.compile(rb"hookspath|include", re.IGNORECASE)
+CONTINUED = re.compile(rb"\\\r?\n")
 VALUE = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|\\.|[^"\\;#])*')
 ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
 ESCAPED_OR_QUOTE = re.compile(rb'\\(.)|"')
@@ -68,15 +69,37 @@ def _named(file: str, worktree: str, home: str) -> Iterator[tuple[str, bool]]:
     data = content(file) or b""
     if not NAMING.search(data):
         return
-    for (section, _), _, key, _, value in lines(data):
+    for section, key, value in _settings(data):
         is_hooks = section == b"core." and key == b"hookspath"
         if is_hooks or (key == b"path" and section.startswith((b"include.", b"includeif."))):
             place = os.fsdecode(_plain(value))
             if place.startswith("~/"):
                 place = home + place[1:]
+            elif place.startswith("~"):
+                place = os.path.expanduser(place)
             if place and "\0" not in place:
                 folder = worktree if is_hooks else os.path.dirname(os.path.realpath(file))
                 yield os.path.normpath(os.path.join(folder, place)), not is_hooks
+
+
+def _settings(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """The section, key and value of each setting that git may find in a file.
+
+    Whether a line goes on in the next one depends on what git takes it for, so both are looked at.
+    """
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    for text in {data, CONTINUED.sub(b"", data)}:
+        plain = b"\n".join(part for line in text.split(b"\n") for part in _parts(line))
+        yield from ((section, key, value) for (section, _), _, key, _, value in lines(plain) if key)
+
+
+def _parts(line: bytes) -> Iterator[bytes]:
+    """A line; what follows a section on it is a line of its own."""
+    text = line.strip()
+    while (header := HEADER.match(text)) is not None:
+        yield header[0]
+        text = text[header.end() :].lstrip()
+    yield text
 
 
 def _plain(value: bytes) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from tests.cases import each
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Answer, Toolbox, Verdict
-from toolcrib.command.sandbox.files import folder_walk
+from toolcrib.command.sandbox.files import file_view, folder_walk
 from toolcrib.command.sandbox.files.executed_files import EXECUTED
 from toolcrib.command.sandbox.files.folder_walk import FolderWalk
 from toolcrib.command.sandbox.files.other_names import with_another_name
@@ -109,6 +109,16 @@ def test_another_name_of_a_protected_file_does_not_change_it(kind: type[Any], ws
     (ws / "conf/other").hardlink_to(ws / path)
     run(kind(ws), "echo evil > conf/other", ws)
     assert (ws / path).read_text() == "mine"
+
+
+def test_many_folders_hide_no_repository_above_them(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_view, "MAX_FOLDERS", 12)
+    for name in "abcdefgh":
+        (ws / name / ".git/hooks").mkdir(parents=True)
+        for number in range(20):
+            (ws / name / str(number)).mkdir()
+    protected = file_view.file_view_of(str(ws)).protected
+    assert {f"{ws}/{name}/.git/hooks" for name in "abcdefgh"} <= {*protected}
 
 
 OTHER_NAMES = {

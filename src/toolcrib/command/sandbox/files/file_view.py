@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
@@ -264,11 +265,11 @@ def _protected(root: str, names: tuple[str, ...], repositories: Iterable[str]) -
 
 
 def _nested_repositories(root: str, listings: FolderListings) -> Iterator[str]:
-    """Folders below the workspace that hold a `.git`, up to a depth and a number of folders."""
-    todo = [(root, 0)]
+    """Folders below the workspace that hold a `.git`, the outermost first, up to a depth and a number of folders."""
+    todo = deque([(root, 0)])
     looked = 0
     while todo and looked < MAX_FOLDERS:
-        folder, depth = todo.pop()
+        folder, depth = todo.popleft()
         looked += 1
         try:
             found = listings.of(folder)
@@ -277,9 +278,9 @@ def _nested_repositories(root: str, listings: FolderListings) -> Iterator[str]:
         if folder != root and found.dot_git:
             yield folder
         if depth < MAX_DEPTH:
-            todo += [
+            todo.extend(
                 (path, depth + 1) for path in found.folders if path.rpartition("/")[2] not in NOT_ENTERED
-            ]
+            )
 
 
 def never_offered(path: str, view: FileView, *, writing: bool) -> bool:

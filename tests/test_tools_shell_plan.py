@@ -193,9 +193,14 @@ NO_RM = [
     "find . -exec rm {} +", "find . -print0 | xargs -0 rm", "echo $(rm x)", "command rm x", "nohup rm x", "'r'm x", "\\rm x", "rm *.o", "xargs rm < a.txt",
     "uv run rm x", "nice -n 5 rm x", "ls & rm x", "cat <(rm x)", "bash -c 'bash -c \"rm x\"'", "{ rm x; }", "! rm x", "time rm x", "rm $x",
     "script -c 'rm x'", "su -c 'rm x'", "bash -x -c 'rm x'", "env -S 'rm x'", "git submodule foreach rm x", "git -c alias.x='!rm x' x", "trap 'rm x' EXIT",
+    "env - rm x", "python3 -c 'import os; os.system(\"rm x\")'", "python3 -c 'run([\"rm\", \"x\"])'", "perl -e 'system(\"rm x\")'", "perl -e 'exec qw(rm x)'", "hyperfine 'rm x'",
+    "awk 'BEGIN{system(\"rm x\")}'", "sed '1e rm x' a.txt", "valgrind rm x", "perf stat -- rm x", "proxychains4 -q rm x", "git rebase -x 'rm x' HEAD",
+    "git bisect run rm x", "git rebase --exec='rm x' HEAD", "git filter-branch --tree-filter 'rm x'", "git -c core.editor='rm x' commit",
+    "git config alias.x '!rm x'; git x", "printf -v 'a[$(rm x)]' 1", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'", "mytool --run='rm x'",
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
 ]  # fmt: skip
-NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push"]  # fmt: skip
+NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
+    "git-push", "/usr/lib/git-core/git-push", "git -c alias.x=push x", "git config --global alias.x push; git x", "git -c alias.x='push -f' x"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -211,7 +216,21 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
 
 
 @pytest.mark.parametrize(
-    "command", ["ls", "echo rm x", "git commit -m 'rm x'", "grep rm a.txt", "git log | head", "git status"]
+    "command",
+    [
+        "ls",
+        "echo rm x",
+        "git commit -m 'rm x'",
+        "grep rm a.txt",
+        "git log | head",
+        "git status",
+        "awk '{print \"rm x\"}' a.txt",
+        "printf 'rm x'",
+        "git commit --amend -m 'rm x' --trailer a=b",
+        "npm rm x",
+        "docker rm x",
+        "mytool rm x",
+    ],
 )
 async def test_a_rule_against_a_command_lets_others_be(ws: Workspace, command: str) -> None:
     rules = [Rule(verb=Verb.DENY, commands=(CommandPattern("rm *"), CommandPattern("git push *")))]

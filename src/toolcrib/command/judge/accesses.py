@@ -15,12 +15,14 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.command.judge import paths, variables
+from toolcrib.command.judge.destructive import GITS_RUNNERS, scripts_in
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Word, commands, quoted, show_word
+from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS
 
@@ -61,7 +63,7 @@ FILE_LIST = re.compile(  # an option whose file names more files
     re.DOTALL,
 )
 BASH_QUOTE = "$'"
-GITS_OWN = re.compile(r"=!(.+)", re.DOTALL)  # git -c alias.x='!rm x'
+EVALUATE = {"printf", "test", "["}  # a shell's own run what stands in the name of a variable
 
 
 def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
@@ -107,7 +109,9 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     # With a variable that changes what runs, the words are no longer all that a rule would have to know.
     known = () if variables.objection(dict(command.env)) else argv
     yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
-    forms = itertools.islice(_forms(list(argv)), MAX_COMMANDS)
+    # What was proved runs nothing that its words do not show.
+    found = itertools.chain(_forms(list(argv)), () if part.proved else _in_words(list(argv)))
+    forms = itertools.islice(found, MAX_COMMANDS)
     yield from _hints(form for form in forms if form != known)
     if not part.proved and _carries_commands(argv[0].rpartition("/")[2]):
         yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
@@ -127,7 +131,9 @@ def _found_in(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
     """Every command that can be recognised in a text, in all its forms."""
     for command in find_commands(text):
         if command.argv:
-            yield from _forms([UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv], depth)
+            words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
+            yield from _forms(words, depth)
+            yield from _in_words(words, depth)
             if command.given and depth < MAX_DEPTH and _carries_commands(command.argv[0].rpartition("/")[2]):
                 yield from _found_in(command.given, depth + 1)
 
@@ -138,6 +144,8 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
     name = argv[0].rpartition("/")[2]
     if name != argv[0]:
         yield (name, *argv[1:])
+    if name.startswith("git-"):
+        yield ("git", name[4:], *argv[1:])
     if len(argv) > 2 and argv[1].startswith("-"):
         yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
     if depth >= MAX_DEPTH:
@@ -147,13 +155,36 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
     elif name == "eval":
         yield from _found_in(" ".join(argv[1:]), depth + 1)
     elif name == "git":
-        for word in argv[1:NEAR]:
-            if (match := GITS_OWN.search(word)) is not None:
-                yield from _found_in(match[1], depth + 1)
-        if "foreach" in argv[:NEAR]:
-            yield from _commands_inside(argv, depth)
+        yield from _handed_over(argv, depth)
     elif _carries_commands(name) or (traits_of(name).as_its_command and "run" in argv[:3]):
         yield from _commands_inside(argv, depth)
+
+
+def _handed_over(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
+    """Commands that git runs because of its arguments: aliases, settings, and what it runs for each of many things."""
+    for at, word in enumerate(argv[1:MAX_WORDS], start=1):
+        setting, _, value = word.partition("=")
+        if setting.lower().startswith("alias."):
+            value = value or " ".join(argv[at + 1 : at + 2])
+            yield from _found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
+        elif argv[at - 1] == "-c" and " " in value:
+            yield from _found_in(value.lstrip("!"), depth + 1)
+    words = {word.partition("=")[0] for word in argv[1:NEAR]}
+    if any(needed <= words for needed in GITS_RUNNERS):
+        yield from _commands_inside(argv, depth)
+
+
+def _in_words(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
+    """Commands in words of several words, of a program that may run what it is given, or evaluates it as code."""
+    name = argv[0].rpartition("/")[2]
+    runs = traits_of(name).runs == "code" or (name not in SYNOPSES and name not in FAMILIES)
+    if depth >= MAX_DEPTH or not (runs or name in EVALUATE):
+        return
+    for word in argv[1:MAX_WORDS]:
+        text = word.partition("=")[2] if word[:1] == "-" else word
+        if (runs and " " in text.strip()) or "$(" in text or "`" in text:
+            for script in (text, *scripts_in(text, name)):
+                yield from _found_in(script, depth + 1)
 
 
 def _carries_commands(name: str) -> bool:
@@ -165,7 +196,7 @@ def _commands_inside(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...
     """Commands that begin at a word of another command, or that a word holds as a script."""
     for at in range(1, min(len(argv), 3 * NEAR)):
         if " " in argv[at]:
-            yield from _found_in(argv[at], depth + 1)
+            yield from _found_in(argv[at].partition("=")[2] if argv[at][:1] == "-" else argv[at], depth + 1)
         elif argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
             yield from _forms(argv[at:], MAX_DEPTH if argv[at] not in SHELLS else depth + 1)
 

@@ -159,7 +159,7 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
                 return found
         if runs and depth < MAX_DEPTH and tries < MAX_TRIES and re.search(r"[\s;|&(]", word):
             tries += 1
-            for script in _scripts(word, name):
+            for script in scripts_in(word, name):
                 if (found := destruction_in(script, depth + 1)) is not None:
                     return found
             if runs == "code" and FORKS.search(word):
@@ -171,7 +171,8 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
     return None
 
 
-def _scripts(word: str, name: str) -> list[str]:
+def scripts_in(word: str, name: str) -> list[str]:
+    """The commands that an argument of a program may hold: the whole of it, or the texts in code."""
     kind = traits_of(name).runs
     if kind == "code":
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]

@@ -56,8 +56,9 @@ ROWS: tuple[tuple[str, Traits], ...] = (
     # --- run what their arguments or their input say ---
     ("ash bash dash ksh sh zsh", Traits("shell", reads_script=True, remembered=NOTHING)),
     ("at batch csh fish tcsh", Traits("commands", reads_script=True, remembered=NOTHING)),
-    (". alias bwrap chroot coproc eval expect fd fdfind find firejail nsenter osascript runuser screen script source"
-     " ssh systemd-run tmux trap unshare", Traits("commands", remembered=NOTHING)),
+    (". alias bwrap chpst chroot coproc cpulimit dbus-run-session direnv eatmydata entr eval expect faketime fd fdfind find firejail gdb"
+     " hyperfine ltrace mise nsenter numactl osascript perf proxychains* rlwrap runuser screen script setpriv softlimit source ssh"
+     " systemd-inhibit systemd-run tmux torsocks trap tsocks unshare valgrind watchexec xvfb-run", Traits("commands", remembered=NOTHING)),
     ("make", Traits("commands", words=2, remembered=NOTHING)),
     ("awk gawk lua mawk node perl php python ruby sed", Traits("code", remembered=NOTHING)),
     ("bun", Traits("code", words=2, remembered=NOTHING)),
@@ -88,8 +89,8 @@ ROWS: tuple[tuple[str, Traits], ...] = (
     ("ansible* apk apt apt-get brew cdk cmake dart dnf dotnet flutter gradle just mamba mix mvn nix* nx pacman pipx"
      " pre-commit pulumi rails rake rustup sst swift terraform tofu turbo vagrant yum", Traits(words=2, remembered=NOTHING)),
     ("R Rscript ant aptitude bazel bazelisk buck buck2 bunx cabal chmod chown cmd crontab ctest dd export fab"
-     " flatpak ftp gdb ghc gmake gradlew groovy grunt gulp iex inv invoke irb java jq jshell julia kill killall ld"
-     " lein lerna lldb ltrace mail meson mkfs* mvnw nano nawk nc ncat netcat ninja nodejs nox pants pip2 pkexec"
+     " flatpak ftp ghc gmake gradlew groovy grunt gulp iex inv invoke irb java jq jshell julia kill killall ld"
+     " lein lerna lldb mail meson mkfs* mvnw nano nawk nc ncat netcat ninja nodejs nox pants pip2 pkexec"
      " pkill port powershell pwsh py pypy pythonw pyw rm rsync runghc rush sbt scala scons scp sendmail set sftp"
      " snap socat stack tar task tclsh tee telnet tox ts-node tsx uvx wish zypper", Traits(remembered=NOTHING)),
     # --- do what their words say ---

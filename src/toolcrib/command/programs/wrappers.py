@@ -74,7 +74,9 @@ def inner_at(argv: Sequence[str]) -> int | None:
         return None
     wrapper = WRAPPERS[name]
     at = 1
-    while at < len(argv) and argv[at].startswith("-") and len(argv[at]) > 1:
+    while at < len(argv) and (
+        (argv[at].startswith("-") and len(argv[at]) > 1) or re.fullmatch(wrapper.flags, argv[at])
+    ):
         if argv[at] == "--":
             at += 1
             break

@@ -63,7 +63,8 @@ class PathPattern:
         self._alternatives = [tuple(_pattern_pieces(one, form) for one in texts) for form in FORMS]
         self.alternatives = tuple(dict.fromkeys(pieces for found in self._alternatives for pieces in found))
         expressions = ["|".join(map(_path_expression, found)) for found in self._alternatives]
-        self.expression = "|".join(dict.fromkeys(expressions))
+        expressions = list(dict.fromkeys(expressions))  # one, where both forms of the pattern are the same
+        self.expression = "|".join(expressions)
         try:
             self._matches = [re.compile(expression).match for expression in expressions]
         except re.error as problem:
@@ -79,10 +80,11 @@ class PathPattern:
 
     def matches_forms(self, forms: Sequence[str]) -> bool:
         """The same for the result of `comparable_forms`."""
-        first, second = self._matches
-        if self.either_form:
-            return first(forms[0]) is not None or second(forms[-1]) is not None
-        return first(forms[0]) is not None and second(forms[-1]) is not None
+        first = self._matches[0](forms[0]) is not None
+        if len(forms) == len(self._matches) == 1:
+            return first
+        second = self._matches[-1](forms[-1]) is not None
+        return (first or second) if self.either_form else (first and second)
 
     def may_match_below(self, folder: str, pattern: str = "") -> bool:
         """Whether the pattern may match something in a folder that another pattern matches there ("": anything)."""

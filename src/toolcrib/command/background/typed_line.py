@@ -58,7 +58,8 @@ def unfinished(text: str) -> str:
         elif sign in '"`':
             inside.append(sign)
         elif sign == "#" and closes != '"' and not text[at - 1 : at].strip(" \t\n;&|("):
-            at += len(text[at:].partition("\n")[0]) - 1  # to the end of a comment
+            end = text.find("\n", at)  # of a comment
+            at = end - 1 if end >= 0 else len(text)
         elif sign == "\n" and not inside:
             begins = at + 1
         at += 1

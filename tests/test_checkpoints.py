@@ -844,6 +844,25 @@ def test_a_hostile_tree_is_neither_left_nor_waited_for(tmp_path: Path) -> None:
     assert state(root) == before
 
 
+@each("more", [0, 1, 2])
+def test_a_new_file_in_a_full_tree_is_covered_only_where_an_undo_removes_it(
+    tmp_path: Path, more: int
+) -> None:
+    root = workspace(tmp_path)
+    kept = checkpoints(root, CheckpointLimits(tree_paths=len(state(root)) + more))
+    kept.take("before")
+    covered = []
+    for name in "abcd":  # whatever order the folder is listed in
+        covered.append(kept.covers(f"new-{name}") is None)
+        (root / f"new-{name}").write_text("x")
+        kept.take("turn")
+    assert covered == [more > 0, more > 1, False, False]
+    undone = kept.undo(1)
+    there = [(root / f"new-{name}").exists() for name in "abcd"]
+    assert not any(stays and said for stays, said in zip(there, covered, strict=True))
+    assert not any(there) or "" in undone.not_covered
+
+
 def test_a_tree_that_is_too_large_is_covered_in_part_and_says_so(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     limits = CheckpointLimits(tree_paths=30)

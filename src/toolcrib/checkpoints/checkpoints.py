@@ -291,7 +291,7 @@ class Checkpoints:
         for part in parts:
             if why := why_by_name(part):
                 return why
-        if known is None and (why := tree.why_not_covered(path)):
+        if known is None and (why := tree.why_not_covered(path) or self.limits.why_full(tree)):
             return why
         try:
             status = os.lstat(os.path.join(self.root, path))

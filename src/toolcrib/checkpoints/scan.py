@@ -68,6 +68,12 @@ class CheckpointLimits:
     days: float = 14
     stored_bytes: int = 2 << 30
 
+    def why_full(self, tree: FileTree) -> str:
+        """Why a tree has no room for a further path; "" where it has."""
+        if len(tree.entries) + len(tree.not_covered) < self.tree_paths:
+            return ""
+        return f"the workspace has more than {self.tree_paths:,} files"
+
 
 @dataclass(slots=True)
 class _Folder:
@@ -290,11 +296,10 @@ class _Scan:
 
     def _is_full(self, folder: _Folder) -> bool:
         """Whether there is no room for a further path; then the folder says so, once for all that is left out."""
-        limit = self._limits.tree_paths
-        if len(self.tree.entries) + len(self.tree.not_covered) < limit:
-            return False
-        self.tree.not_covered[folder.path] = f"the workspace has more than {limit:,} files"
-        return True
+        why = self._limits.why_full(self.tree)
+        if why:
+            self.tree.not_covered[folder.path] = why
+        return bool(why)
 
     def _file(
         self, folder: FolderHandle, name: str, known: PathEntry | None, status: os.stat_result

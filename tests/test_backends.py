@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -395,6 +396,30 @@ def test_a_script_that_was_killed_in_the_middle_is_finished_by_the_next_set(tmp_
     backend.apply([Write("c", b"")])
     assert ((far / "a").read_bytes(), (far / "b").read_bytes()) == (b"new a", b"new b")
     assert sorted(path.name for path in far.iterdir()) == ["a", "b", "c"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs sh")
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_file_of_a_project_is_not_run_as_the_note_of_a_set(tmp_path: Path, signed: bool) -> None:
+    backend, note = child_process(tmp_path / "far"), tmp_path / "far" / ".toolcrib-changes"
+    script = "touch ../canary\n"
+    content = (f"{'0' * 64}\n" if signed else "") + script
+    note.write_text(content)
+    backend.apply([Write("a", b"1"), Write("b", b"2")])
+    backend.apply([Move("a", "c"), Write("d", b"3")])
+    assert not (tmp_path / "canary").exists()
+    assert note.read_text() == content
+    assert sorted(path.name for path in (tmp_path / "far").iterdir()) == [note.name, "b", "c", "d"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs sh")
+def test_a_file_with_the_name_of_the_note_can_be_written(tmp_path: Path) -> None:
+    backend = child_process(tmp_path / "far")
+    backend.apply([Write(".toolcrib-changes", b"mine")])
+    assert backend.read(".toolcrib-changes", 10) == b"mine"
+    (tmp_path / "far" / ".toolcrib-changes").unlink()
+    os.mkfifo(tmp_path / "far" / ".toolcrib-changes")
+    backend.apply([Write("a", b"not waited for")])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs sh")

@@ -1,11 +1,13 @@
 """Change sets where only commands reach the files: contents are sent beside their targets, then a script renames them.
 
 The script compares versions before it changes anything, and leaves a note of the steps that are still to be made, so
-that the next change set can finish what was killed in the middle.
+that the next change set can finish what was killed in the middle. The note lies among the files and is run as a script:
+it is signed with a key of this side, so that no file of a project and no file that a tool writes is taken for one.
 """
 
 from __future__ import annotations
 
+import hmac
 import posixpath
 import secrets
 from collections.abc import Iterator, Sequence
@@ -19,8 +21,8 @@ from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import ABSENT, Change, CommandOutput, FileStatus, Move, Permits, Write
 
 REFUSED = 83  # the exit code of a script that found another version
-UNFINISHED = ".toolcrib-changes"  # the rest of a change set that is being made, as a script
-FINISH = f"if [ -f {UNFINISHED} ]; then sh ./{UNFINISHED} && rm -f {UNFINISHED}; fi"
+UNFINISHED = ".toolcrib-changes"  # a signature, and the rest of a change set that is being made, as a script
+MAX_NOTE = 1_000_000  # bytes of it
 FOLDERS = r"""made=
 make() { [ -d "$1" ] || { make "${1%/*}"; mkdir -- "$1" && made="$1
 $made"; }; }
@@ -64,10 +66,12 @@ class ScriptedChanges:
         self.permits = permits
         self.steps: list[ScriptedStep] = []
         self.checks: list[str] = []
+        self.key: bytes | None = None  # with which the note is signed; None for a set without a note
+        self.note = ""
 
     def make(self, changes: Sequence[Change]) -> tuple[bool, ...]:
         script = self.backend.script
-        script(FINISH)
+        self._finish_earlier()
         new = [self._plan(change) for change in changes]
         try:
             steps = iter(self.steps)
@@ -80,7 +84,11 @@ class ScriptedChanges:
                     if change.data is not None:
                         self._send(target, change.data, step)
             output = script("\n".join(self._commands(changes)))
-            if output.code not in (0, REFUSED) and script(f"[ -f {UNFINISHED} ] && {FINISH}").code == 0:
+            if (
+                output.code not in (0, REFUSED)
+                and self.note
+                and script(f"[ -f {UNFINISHED} ] || exit 1\n{self.note}").code == 0
+            ):
                 return tuple(new)  # the script was killed in the middle
             self.backend.checked(self.steps[0].shown, output)
         except BaseException:
@@ -89,6 +97,19 @@ class ScriptedChanges:
                 script(f"rm -f -- {left}")
             raise
         return tuple(new)
+
+    def _finish_earlier(self) -> None:
+        """Finishes a set that was killed in the middle. A file that was not signed by this side is left alone."""
+        key = _key()
+        found = self.backend.script(
+            f"[ ! -e {UNFINISHED} ] || {{ [ -f {UNFINISHED} ] && head -c {MAX_NOTE} < {UNFINISHED}; }}"
+        )
+        signature, _, note = found.stdout.partition(b"\n")
+        if found.code == 0 and not found.stdout:
+            self.key = key
+        elif key is not None and hmac.compare_digest(signature, _signature(key, note)):
+            self.key = key
+            self.backend.script(note.decode())
 
     def _plan(self, change: Change) -> bool:
         found: list[ScriptedStep] = []
@@ -170,14 +191,34 @@ class ScriptedChanges:
         ordered = sorted(self.steps, key=lambda step: not step.prepared)
         finish = [_forward(step) for step in ordered]
         clean = "rm -f -- " + " ".join(quote("./" + step.backup) for step in self.steps)
-        note = quote("\n".join([*finish, clean]))
-        yield f"printf '%s\\n' {note} > {UNFINISHED}.new && mv -f {UNFINISHED}.new {UNFINISHED} || exit 1"
+        forget = ""
+        if self.key is not None and all(step.real != UNFINISHED for step in self.steps):
+            forget = f"rm -f {UNFINISHED}; "
+            self.note = "\n".join([*finish, clean, forget])
+            signed = quote(f"{_signature(self.key, self.note.encode()).decode()}\n{self.note}")
+            yield f"printf '%s' {signed} > {UNFINISHED}.new && mv -f {UNFINISHED}.new {UNFINISHED} || exit 1"
         for number, step in enumerate(ordered):
             undo = "; ".join(_back(done) for done in reversed(ordered[: number + 1]))
             folder = quote(posixpath.dirname("./" + step.real))
-            yield f"make {folder} && {_forward(step)} || {{ {undo}; rm -f {UNFINISHED}; unmake; exit 1; }}"
+            yield f"make {folder} && {_forward(step)} || {{ {undo}; {forget}unmake; exit 1; }}"
         yield clean
-        yield f"rm -f {UNFINISHED}"
+        yield forget
+
+
+def _key() -> bytes | None:
+    """The key of this user on this machine; None where none can be kept: then no note is made."""
+    from toolcrib.audit.key import read_key
+    from toolcrib.audit.log_file import AuditError
+    from toolcrib.private_files import state_folder
+
+    try:
+        return read_key(state_folder() / "changes" / "key")
+    except (AuditError, OSError, RuntimeError):
+        return None
+
+
+def _signature(key: bytes, note: bytes) -> bytes:
+    return hmac.digest(key, note, "sha256").hex().encode()
 
 
 def _second_name(real: str, new: str) -> str:

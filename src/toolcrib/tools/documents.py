@@ -39,15 +39,15 @@ class Document:
     left_out: str = ""  # what is not shown
 
 
-def read_notebook(data: bytes, shown: str) -> Document:
-    """The cells of a Jupyter notebook with their outputs; ToolError for what is none."""
+def read_notebook(data: bytes, shown: str) -> Document | None:
+    """The cells of a Jupyter notebook with their outputs; None for what is none. Raises ToolError for too much."""
     if sum(map(data.count, (b"[", b"{", b","))) > MAX_VALUES:
         raise ToolError(
             f"{shown} is a notebook of more than {MAX_VALUES:,} values, which is too much to be shown."
         )
     cells = _cells(data)
     if cells is None:
-        raise ToolError(f"{shown} is named as a notebook and is none: it holds no list of cells.")
+        return None
     document = Document("")
     lines: list[str] = []
     for number, cell in enumerate(cells, 1):

@@ -41,6 +41,7 @@ MAX_BYTES = 50_000  # of one page; a line that is read alone may fill it
 MAX_IMAGE = 3_750_000  # bytes: 5 MB as base64, the smallest limit of the providers
 CHUNK = 65_536
 DETECTED_FROM = 10_000_000  # bytes, as many as a file that can be edited has: its encoding may show late
+NO_NOTEBOOK = "This is named as a notebook and holds no list of cells, so it is shown as the text that it is."
 MAX_COUNTED = 100_000_000  # bytes after which the lines behind a finished page are not counted any more
 
 
@@ -105,7 +106,8 @@ class ReadFile(
             raise
         with opened as file:
             head = file.read(SNIFFED)
-            if status.size <= MAX_DOCUMENT and (document := _document(file, head, shown, ctx)) is not None:
+            tried = status.size <= MAX_DOCUMENT
+            if tried and (document := _document(file, head, shown, ctx)) is not None:
                 return self._show_document(params, document, shown, ctx)
             if kind := image_type(head):
                 return _picture(file, head, kind, shown, status.size)
@@ -123,7 +125,8 @@ class ReadFile(
             place = self.backend.leads_to(params.path) or shown
             self.backend.seen.note(ctx.key.run, place, page.digest.hexdigest())
         ctx.report(tip=f"{shown}, {counted(page.total, 'line')}")
-        return page.render(shown, encoding)
+        text = page.render(shown, encoding)
+        return f"{text}\n\n[{NO_NOTEBOOK}]" if tried and _is_named_as_notebook(shown, head) else text
 
     def _show_document(
         self, params: ReadFileParams, document: Document, shown: str, ctx: Context[Any]
@@ -141,9 +144,13 @@ def _document(file: BinaryIO, head: bytes, shown: str, ctx: Context[Any]) -> Doc
     """A notebook or PDF document; None for any other file."""
     if head.startswith(b"%PDF-"):
         return read_pdf(head + file.read(MAX_DOCUMENT), shown, ctx.check_cancelled)
-    if shown.endswith(".ipynb") and head.lstrip().startswith(b"{"):
+    if _is_named_as_notebook(shown, head):
         return read_notebook(head + file.read(MAX_DOCUMENT), shown)
     return None
+
+
+def _is_named_as_notebook(shown: str, head: bytes) -> bool:
+    return shown.endswith(".ipynb") and head.lstrip().startswith(b"{")
 
 
 def _picture(file: BinaryIO, head: bytes, kind: str, shown: str, size: int) -> ToolResult:

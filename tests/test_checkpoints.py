@@ -486,6 +486,18 @@ def test_what_a_run_linked_from_elsewhere_or_dated_back_is_removed(tmp_path: Pat
     assert state(root) == before and not undone.kept
 
 
+def test_what_a_run_puts_into_an_empty_folder_of_the_sandbox_is_removed(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (root / ".vscode").mkdir()
+    os.utime(root / ".vscode", (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+    time.sleep(CLOCK_MARGIN / 10**9)
+    kept = checkpoints(root)
+    kept.take("before")
+    (root / ".vscode" / "settings.json").write_text("{}")
+    undone = kept.undo()
+    assert not (root / ".vscode").exists() and not undone.kept
+
+
 def test_what_a_run_made_and_ignored_is_listed_although_the_undo_takes_its_rules_away(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     kept = checkpoints(root)

@@ -128,13 +128,13 @@ def _came_from_elsewhere(
 
     A run moved them there from a place that no checkpoint covers, such as `node_modules`, where no copy is put back.
     Where nobody knows when a file was made, the time of its last change counts, which a folder that is moved leaves to
-    what lies in it.
+    what lies in it. Folders alone tell nothing: the sandbox makes some, which are left out while they are empty.
     """
     old = [
         path
         for path, entry in present.entries.items()
         if path not in target.entries
-        and path != ROOT
+        and entry.kind != FOLDER
         and not target.why_not_covered(path)
         and 0 < (born(path) or entry.changed_ns) < before_ns
     ]

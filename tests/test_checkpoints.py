@@ -766,6 +766,7 @@ def as_nobody(work: Callable[[Path], object]) -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         codecs.lookup("ascii")  # the other user may have no right to load modules of Python itself
+        birth_time(name)
         child = os.fork()
         if child == 0:
             code = 1
@@ -824,6 +825,27 @@ def test_rights_that_a_command_took_away_do_not_stop_an_undo(name: str) -> None:
         kept.redo()
         kept.undo()
         assert state(root) == before
+
+    as_nobody(work)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="changes its user in a child")
+@each("name", ["src", "src/deep/b.bin", "a.txt"])
+def test_what_an_undo_puts_back_without_rights_can_be_taken_back_again(name: str) -> None:
+    def work(place: Path) -> None:
+        root = workspace(place)
+        checkpoints(root).take("turn", conversation=Conversation("run", 1))
+        (root / name).chmod(0)
+        checkpoints(root).take("turn", conversation=Conversation("run", 2))
+        (root / name).chmod(0o700)
+        for path in ("src", "a.txt"):
+            shutil.rmtree(root / path) if path == "src" else (root / path).unlink()
+        checkpoints(root).take("after", then="person")
+        after = state(root)
+        checkpoints(root).undo(2)
+        assert (root / name).stat().st_mode & 0o777 == 0
+        checkpoints(root).redo()
+        assert state(root) == after
 
     as_nobody(work)
 

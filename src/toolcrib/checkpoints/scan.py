@@ -175,9 +175,10 @@ class _Scan:
             try:
                 return self._listed(folder, name, path, widened=False)
             except PermissionError:
-                if path not in self._before or path in self._shut_before:
+                known = path in self._before and path not in self._shut_before
+                if not known and path not in self._covered:
                     raise
-                return self._listed(folder, name, path, widened=True)  # it could be read before
+                return self._listed(folder, name, path, widened=True)  # it was read before
         except OSError as problem:
             self.tree.not_covered[path] = f"it cannot be read: {problem.strerror}"
             self._keep_what_was_below(path)
@@ -261,7 +262,7 @@ class _Scan:
             if self._is_full(folder):
                 return
             if few:
-                self.tree.entries[path] = self._file(folder.handle, name, None, status)
+                self.tree.entries[path] = self._file(folder.handle, name, path, None, status)
             else:
                 self.tree.not_covered[path] = IGNORED
 
@@ -279,7 +280,7 @@ class _Scan:
             if target is not None:
                 self.tree.entries[path] = entry_of(status, content=target)
         elif kind == FILE:
-            self.tree.entries[path] = self._file(folder.handle, name, known, status)
+            self.tree.entries[path] = self._file(folder.handle, name, path, known, status)
         else:
             self.tree.entries[path] = entry_of(status)
 
@@ -302,7 +303,7 @@ class _Scan:
         return bool(why)
 
     def _file(
-        self, folder: FolderHandle, name: str, known: PathEntry | None, status: os.stat_result
+        self, folder: FolderHandle, name: str, path: str, known: PathEntry | None, status: os.stat_result
     ) -> PathEntry:
         limit = self._limits
         if status.st_size > limit.file_bytes:
@@ -311,7 +312,8 @@ class _Scan:
             return entry_of(status, reason=f"the workspace holds more than {limit.tree_bytes >> 20} MB")
         self._bytes += status.st_size
         try:
-            fd = _open_file(folder, name, widened=known is not None and known.kind == FILE and known.saved)
+            was_read = known is not None and known.kind == FILE and known.saved
+            fd = _open_file(folder, name, widened=was_read or path in self._covered)
         except OSError as problem:
             if known is not None and known.kind == FILE and _same_content(known, status):
                 return entry_of(status, content=known.content, reason=known.reason)

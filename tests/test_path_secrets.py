@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from toolcrib.errors import ErrorCode
 from toolcrib.events import event_to_dict
 from toolcrib.facts import MaxOutput
 from toolcrib.saved_calls import prepared_to_json
-from toolcrib.secrets import SecretError
+from toolcrib.secrets import Environment, SecretError, SecretFile, Stores
 
 VALUE = "hunter2-hunter3-xyz"
 REF = "<secret_ref:API_KEY>"
@@ -225,6 +225,34 @@ async def test_a_value_that_changed_is_masked_in_both_shapes() -> None:
         await box.call("show", {"token": REF, "text": ""})
     result = await box.call("show", {"token": "", "text": " ".join(values)})
     assert not [value for value in values if value in result.text]
+
+
+STORES: dict[str, Callable[[SecretFile, dict[str, str]], Any]] = {
+    "a file": lambda file, _: file,
+    "variables": lambda _, environ: Environment(["API_KEY"], environ=environ),
+    "a file behind another store": lambda file, environ: Stores(
+        Environment(["OTHER"], environ=environ), file
+    ),
+}
+
+
+@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+async def test_a_value_that_another_program_changes_is_masked_at_once(make: Any, tmp_path: Path) -> None:
+    @tool(effect=Effect.READ, secrets=("token",))
+    def show(text: str, token: str = "") -> str:
+        "Show."
+        return text
+
+    environ = {"API_KEY": VALUE}
+    SecretFile(tmp_path / "secrets.json").set("API_KEY", VALUE)
+    box = box_of(show, secrets=make(SecretFile(tmp_path / "secrets.json"), environ))
+    assert VALUE not in (await box.call("show", {"text": VALUE})).text
+    for value in ("another-value-altogether", "a-third-value-altogether"):
+        SecretFile(tmp_path / "secrets.json").set("API_KEY", value)  # as another program does
+        environ["API_KEY"] = value
+        assert value not in (await box.call("show", {"text": f"{value} {VALUE}"})).text
+    result = await box.call("show", {"text": f"another-value-altogether {VALUE}"})
+    assert "altogether" not in result.text and VALUE not in result.text, "values of before are masked still"
 
 
 async def test_an_approval_of_a_reference_is_bound_to_the_reference() -> None:

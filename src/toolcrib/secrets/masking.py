@@ -30,6 +30,7 @@ from toolcrib.secrets import (
     why_unusable,
 )
 from toolcrib.secrets.references import may_have_references
+from toolcrib.secrets.stores import names_at_hand
 from toolcrib.secrets.stream import SuccessiveTexts
 
 __all__ = ["Masking", "problem_of"]
@@ -56,12 +57,16 @@ class Masking:
 
     def names(self) -> Collection[str]:
         """The names that a call may refer to; none while the store cannot be read."""
+        return self._at_hand().keys()
+
+    def _at_hand(self) -> Mapping[str, str | None]:
+        """The names, with those values that the store has at hand; none while it cannot be read."""
         try:
-            return self.store.names()
+            return names_at_hand(self.store)
         except BaseException as problem:  # a store may be anybody's, and fail in its own way
             if belongs_to_caller(problem):
                 raise
-            return ()
+            return {}
 
     def reveal_params(self, ready: Ready, definition: Definition) -> Any:
         """The params of a call with values in place of references, validated again. Raises ToolError."""
@@ -199,13 +204,17 @@ class Masking:
     @property
     def redactor(self) -> Redactor:
         """A redactor of all values that the store has by now."""
-        names = frozenset(self.names()) or self._names
+        at_hand = self._at_hand()
+        names = at_hand.keys() or self._names
         of_others = {} if self._others is None else self._others.values_now()
         if self._redactor is None or names != self._names or of_others != self._of_others:
-            self._names, self._of_others = names, of_others
-            for name in names.difference(self._known):
+            self._names, self._of_others = frozenset(names), of_others
+            for name in self._names.difference(self._known):
                 self._read(name)
             self._redactor = Redactor(self.values())
+        for name, value in at_hand.items():
+            if value is not None and value != self._known.get(name) and not why_unusable(value):
+                self._learn(name, value)
         return self._redactor
 
     def values_now(self) -> dict[str, str]:

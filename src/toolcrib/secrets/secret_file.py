@@ -39,6 +39,9 @@ class SecretFile:
     def names(self) -> Collection[str]:
         return sorted(self._read())
 
+    def at_hand(self) -> Mapping[str, str | None]:
+        return self._read()
+
     def set(self, name: str, value: str) -> None:
         """Store a value in place of an earlier one."""
         valid_name(name)

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from toolcrib.errors import as_tuple
 
-__all__ = ["MAX_VALUE", "NAME", "Environment", "SecretError", "SecretStore", "Stores", "valid_name"]
+__all__ = [
+    "MAX_VALUE",
+    "NAME",
+    "Environment",
+    "SecretError",
+    "SecretStore",
+    "Stores",
+    "names_at_hand",
+    "valid_name",
+]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 MAX_VALUE = 1 << 20  # bytes
@@ -23,7 +32,11 @@ class SecretError(Exception):
 
 
 class SecretStore(Protocol):
-    """A source of secrets. It is read before a call, and may block."""
+    """A source of secrets. It is read before a call, and may block.
+
+    A store for which values cost no more than names may also have the method `at_hand()`: all names, each with its
+    value, or with None where that costs more. A value that changes is masked at once, also before a tool uses it.
+    """
 
     def get(self, name: str) -> str | None:
         """The value, or None if the name is not known. Raises SecretError if the store cannot be read."""
@@ -57,6 +70,15 @@ class Environment:
             own |= {name for name in rest if NAME.fullmatch(name)}
         return sorted(own)
 
+    def at_hand(self) -> Mapping[str, str | None]:
+        return {name: self.get(name) for name in self.names()}
+
+
+def names_at_hand(store: SecretStore) -> Mapping[str, str | None]:
+    """The names of a store, each with its value where that costs no more than the name."""
+    at_hand: Callable[[], Mapping[str, str | None]] | None = getattr(store, "at_hand", None)
+    return dict.fromkeys(store.names()) if at_hand is None else at_hand()
+
 
 class Stores:
     """Several stores as one. The first store that has a name gives its value."""
@@ -69,6 +91,11 @@ class Stores:
 
     def names(self) -> Collection[str]:
         return sorted({name for store in self._stores for name in store.names()})
+
+    def at_hand(self) -> Mapping[str, str | None]:
+        return {
+            name: value for store in reversed(self._stores) for name, value in names_at_hand(store).items()
+        }
 
 
 def valid_name(name: str) -> str:

@@ -535,7 +535,8 @@ async def test_whole_runs_store_nothing(tmp_path: Path, capsys: pytest.CaptureFi
         return f"it is {PLAIN}"
 
     turns = [
-        {"text": f"I was told {PLAIN}.", "calls": [{"name": "leak", "arguments": {}}]},
+        {"text": f"I was told {PLAIN}.", "calls": [{"name": "leak", "arguments": {}, "id": PLAIN}]},
+        {"calls": [{"name": PLAIN, "arguments": {}}]},
         {"calls": [{"name": "use", "arguments": {"note": f"x {VALUE}"}}]},
         {"text": f"Done with {PLAIN}."},
     ]

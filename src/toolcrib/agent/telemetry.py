@@ -233,20 +233,19 @@ def _used(usage: Usage) -> dict[str, Any]:
 
 def _content(messages: Any, mask: Mask) -> str:
     """Messages in the JSON of the conventions, without secrets."""
-    return json.dumps([_message(message, mask) for message in messages], ensure_ascii=False, default=str)
+    return json.dumps([mask(_message(message)) for message in messages], ensure_ascii=False, default=str)
 
 
-def _message(message: Message, mask: Mask) -> dict[str, Any]:
+def _message(message: Message) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     for part in message.parts:
         if isinstance(part, ToolCall):
-            parts.append(
-                {"type": "tool_call", "id": part.id, "name": part.name, "arguments": mask(part.arguments)}
-            )
+            call = {"type": "tool_call", "id": part.id, "name": part.name, "arguments": part.arguments}
+            parts.append(call)
         elif isinstance(part, ResultPart):
-            said = mask(part.result.text)
+            said = part.result.text
             parts.append({"type": "tool_call_response", "id": part.call.id, "response": said})
         elif text := part.as_text():
             kind = "reasoning" if part.kind == "reasoning" else "text"
-            parts.append({"type": kind, "content": mask(text)})
+            parts.append({"type": kind, "content": text})
     return {"role": message.role, "parts": parts}

@@ -119,7 +119,7 @@ class Telemetry:
             names.CALL_REPAIRS: len(ready.edits),
         }
         if call.id:
-            attributes[names.TOOL_CALL_ID] = call.id
+            attributes[names.TOOL_CALL_ID] = mask(call.id)
         if self.record_content:
             given = json.dumps(mask(ready.arguments), ensure_ascii=False, default=str)
             attributes[names.TOOL_ARGUMENTS] = given

@@ -20,8 +20,10 @@ from toolcrib.facts import MaxOutput
 from toolcrib.mcp import McpServer, McpToolset, ServerState
 from toolcrib.mcp.client import stdio as stdio_module
 from toolcrib.mcp.client.pins import Pins
+from toolcrib.mcp.expansion import Expansion
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules import ApprovalStore
+from toolcrib.secrets import Environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes of another kind")
 
@@ -51,6 +53,23 @@ async def test_a_server_is_given_the_variables_of_its_configuration_and_a_few_ha
     assert given["LANG"] == "C.UTF-8"
     assert given["PATH"] == os.environ["PATH"]
     assert "SOME_API_KEY" not in given
+
+
+@pytest.mark.promise(
+    "mcp-servers.md", "Lists, files of known tools and messages have the reference, never the value."
+)
+def test_what_a_server_says_of_itself_has_no_credential_that_it_was_given(tmp_path: Path) -> None:
+    key = "hunter2-hunter3-xyz"
+    expansion = Expansion(secrets=Environment(["KEY"], environ={"KEY": key}))
+    server = plain(env={"TELLS_API_KEY": "<secret_ref:KEY>"})
+    tools = McpToolset([server], cache=tmp_path, resolve=expansion)
+
+    async def listed() -> tuple[Any, Any]:
+        async with Toolbox([tools], autonomy="full") as box:
+            return (await box.tool_list()).specs, tools.servers()
+
+    for shown in (*asyncio.run(listed()), *(path.read_text() for path in tmp_path.iterdir())):
+        assert key not in str(shown) and "<secret_ref:KEY>" in str(shown)
 
 
 @pytest.mark.promise("mcp-servers.md", "another server of the same name")

@@ -14,7 +14,10 @@ from typing import Any
 
 NULL = subprocess.DEVNULL
 SLEEP = "import time; time.sleep(600)"
-INFO = {"name": "plain", "version": "1"}
+TELLS = (
+    f" of {os.environ['TELLS_API_KEY']}" if "TELLS_API_KEY" in os.environ else ""
+)  # in all that it says of itself
+INFO = {"name": f"plain{TELLS}", "version": "1"}
 
 
 def main() -> None:
@@ -37,7 +40,9 @@ def answer_to(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "initialize":
         return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
     if method == "tools/list":
-        return {"tools": [{"name": "do", "inputSchema": {"type": "object"}}]}
+        where = {"type": "string", "description": f"Where{TELLS}", "default": TELLS}
+        schema = {"type": "object", "properties": {"where": where} if TELLS else {}}
+        return {"tools": [{"name": "do", "description": f"Do{TELLS}", "inputSchema": schema}]}
     if method == "ping":
         return {}
     if method == "tools/call":

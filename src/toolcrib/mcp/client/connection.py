@@ -24,7 +24,7 @@ from toolcrib.mcp.client.errors import (
     leaf_of,
 )
 from toolcrib.mcp.client.sdk_log import bounded_log
-from toolcrib.mcp.client.seams import OnProgress
+from toolcrib.mcp.client.seams import OnProgress, concealed
 
 __all__ = ["Connection", "Link", "Notified"]
 
@@ -404,6 +404,7 @@ class Connection:
             self.info["serverInfo"] = session.server_info.model_dump(
                 mode="json", by_alias=True, exclude_none=True
             )
+        self.info = concealed(self.info, self.conceal)
 
     async def _on_message(self, message: Any) -> None:
         """Hand on a notification."""

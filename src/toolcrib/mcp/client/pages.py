@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolcrib.mcp.client.seams import RemoteConnection
+from toolcrib.mcp.client.seams import RemoteConnection, concealed
 from toolcrib.visible import counted
 
 __all__ = ["read_list"]
@@ -19,7 +19,8 @@ async def read_list(
 ) -> tuple[list[Any], dict[str, Any], list[str]]:
     """All pages of a list: its items, the first page's other fields, and problems, a sentence each.
 
-    A list that does not end, or that repeats a cursor, is cut.
+    The items are without credentials that the server was given. A list that does not end, or that repeats a cursor, is
+    cut.
     """
     items: list[Any] = []
     size = 0
@@ -30,7 +31,7 @@ async def read_list(
         result = await connection.request(
             method, {"cursor": cursor} if cursor is not None else None, timeout=TIMEOUT
         )
-        found = result.pop(key, None)
+        found = concealed(result.pop(key, None), connection.conceal)
         if page == 0:
             first = result
         if not isinstance(found, list):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.mcp.client.seams import concealed
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -87,11 +88,7 @@ class RunningCall:
 
     def concealed(self, value: Any) -> Any:
         """JSON data of the server without the credentials that it was sent or started with."""
-        if isinstance(value, str):
-            return value if self._connection is None else self._connection.conceal(value)
-        if isinstance(value, Mapping):
-            return {self.concealed(name): self.concealed(item) for name, item in value.items()}
-        return [self.concealed(item) for item in value] if isinstance(value, list) else value
+        return value if self._connection is None else concealed(value, self._connection.conceal)
 
     def suspect(self) -> None:
         """Look whether the server still answers. Nobody waits for that."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-__all__ = ["CalledTool", "RemoteConnection", "RemoteServer", "RequestHandlers", "ServerTimeouts"]
+__all__ = ["CalledTool", "RemoteConnection", "RemoteServer", "RequestHandlers", "ServerTimeouts", "concealed"]
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes the progress, the total if it is known, and a message: as the SDK's `ProgressFnT`."""
@@ -126,3 +126,12 @@ class RemoteServer(Protocol):
     async def connected(self) -> RemoteConnection:
         """The open connection; the server is started first if need be. Raises ServerUnavailable."""
         ...
+
+
+def concealed(value: Any, conceal: Callable[[str], str]) -> Any:
+    """JSON data of a server without the credentials that it was sent or started with."""
+    if isinstance(value, str):
+        return conceal(value)
+    if isinstance(value, Mapping):
+        return {concealed(name, conceal): concealed(item, conceal) for name, item in value.items()}
+    return [concealed(item, conceal) for item in value] if isinstance(value, list) else value

@@ -23,7 +23,19 @@ from pydantic import BaseModel
 
 from tests.cases import each
 from tests.properties import examples
-from toolcrib import Agent, Answer, Context, Effect, Toolbox, ToolCall, ToolError, ToolResult, Verdict, tool
+from toolcrib import (
+    Agent,
+    Answer,
+    Context,
+    Effect,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Verdict,
+    tool,
+)
 from toolcrib.agent import TranscriptFile
 from toolcrib.audit import AuditLog
 from toolcrib.call import CallKey
@@ -41,10 +53,12 @@ from toolcrib.events import (
 from toolcrib.facts import MaxOutput
 from toolcrib.models import Scripted
 from toolcrib.question import Lasting, Preview
+from toolcrib.rules import read_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.secrets import Redactor
 from toolcrib.secrets.masking import Masking
 from toolcrib.secrets.stream import SuccessiveTexts
+from toolcrib.toolset import StaticToolset
 
 VALUE = "Tr0ub4dor&3'x/+ \"zq"
 PLAIN = "hunter2-hunter3-xyz"
@@ -445,6 +459,51 @@ async def test_previews_questions_and_refusals(tmp_path: Path) -> None:
         ear.check(result)
 
 
+def fails(*_: Any, **__: Any) -> Any:
+    raise RuntimeError(PLAIN)
+
+
+class Failing(Tool[Model, str], name="failing", effect=Effect.WRITE, secrets=()):
+    """Fail in every hook."""
+
+    effect_for = doubt = accesses = on_partial = fails
+
+    async def aclose(self) -> None:
+        fails()
+
+    async def execute(self, params: Model, ctx: Context) -> str:
+        return "done"
+
+
+class FailsToEnd(StaticToolset):
+    async def __aexit__(self, *exc: object) -> None:
+        fails()
+
+
+@pytest.mark.promise("security.md", "A secret reaches the tool that declared it, and nobody else")
+async def test_no_hook_that_raises_logs_it(tmp_path: Path) -> None:
+    async def approver(question: Any) -> Answer:
+        return Answer(Verdict.YES)
+
+    policy = read_rules('[[rule]]\nask = true\npath = "x"').policy("supervised")
+    with listening(
+        tmp_path, Failing, FailsToEnd([use]), autonomy="", policy=policy, approver=approver
+    ) as ear:
+        text = json.dumps({"secret": "x"})
+        async with ear.box:
+            stream = await ear.box.open_call("failing", CallKey("r", 1, 0))
+            stream.feed(text)
+            key = CallKey("r", 1, 0)
+            prepared = await ear.box.prepare(ToolCall("failing", text), key=key, stream=stream)
+            await ear.box.settle(prepared)
+        said = ear.everything()["log"]
+        logged = [
+            hook for hook in ("effect_for", "doubt", "accesses", "on_partial", "aclose") if hook in said
+        ]
+        assert logged == ["effect_for", "doubt", "accesses", "on_partial", "aclose"]
+        assert "leaving a toolset failed" in said and "RuntimeError: [secret API_KEY]" in said
+
+
 def _edit(path: str) -> str:
     "Edit."
     return path
@@ -534,7 +593,7 @@ async def test_whole_runs_store_nothing(tmp_path: Path, capsys: pytest.CaptureFi
         ctx.report(tip=f"{PLAIN}")
         return f"it is {PLAIN}"
 
-    turns = [
+    turns: list[Any] = [
         {"text": f"I was told {PLAIN}.", "calls": [{"name": "leak", "arguments": {}, "id": PLAIN}]},
         {"calls": [{"name": PLAIN, "arguments": {}}]},
         {"calls": [{"name": "use", "arguments": {"note": f"x {VALUE}"}}]},

@@ -180,9 +180,7 @@ def _accesses(ready: Ready) -> tuple[Access, ...] | None:
         found = hook(ready.tool.instance, ready.params)
         return None if found is None else tuple(found)
     except Exception:
-        import logging
-
-        logging.getLogger("toolcrib").exception("accesses of tool %s failed", ready.call.name)
+        ready.tool.entry.log_failure("accesses")
         return None
 
 

@@ -160,11 +160,11 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
         self._questions_once: QuestionsOnce | None = None
-        self.registry = Registry(override=override, grace=grace)
         clock, timer = with_fallback(clock, time.time), with_fallback(timer, time.perf_counter)
         self.sink = EventSink(clock)
         self.masking = masking_of(secrets, self.sink) if secrets is not None else None
         self._mask: Mask = self.masking.mask if self.masking is not None else unmasked
+        self.registry = Registry(override=override, grace=grace, mask=self._mask)
         self._limiter = limiter_of(limits)
         self._audit = audit
         self._runs = Runs(self.sink)

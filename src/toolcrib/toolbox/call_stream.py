@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from toolcrib.call import CallKey, CallState
@@ -73,7 +72,7 @@ class CallStream:
                 if belongs_to_caller(problem):
                     raise
                 self._hook = None
-                logging.getLogger("toolcrib").exception("on_partial of tool %s failed", self.name)
+                self._resolved.entry.log_failure("on_partial")
 
     def take(self, entry: Entry) -> ResolvedTool | None:
         """The object that saw the partial arguments, for the call that executes; whoever takes it closes it."""

@@ -30,7 +30,7 @@ async def close_tool(entry: Entry, tool: Any) -> None:
     except BaseException as problem:
         if belongs_to_caller(problem):
             raise
-        _log_failure(entry)
+        entry.log_failure("aclose")
         return
     if inspect.isawaitable(ended):
         import asyncio
@@ -52,13 +52,7 @@ async def _closed(entry: Entry, ended: Awaitable[Any]) -> None:
     try:
         await ForeignCall(ended, entry.grace, entry.grace)
     except Exception:
-        _log_failure(entry)
-
-
-def _log_failure(entry: Entry) -> None:
-    import logging
-
-    logging.getLogger("toolcrib").exception("closing tool %s failed", entry.name)
+        entry.log_failure("aclose")
 
 
 async def close_all(executed: Iterable[Ready]) -> BaseException | None:

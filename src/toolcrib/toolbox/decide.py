@@ -128,9 +128,7 @@ def effect_of(tool: ResolvedTool, params: Any) -> Effect:
         said = tool.definition.effect_for(tool.instance, params)
         return min(said, declared) if isinstance(said, Effect) else declared
     except Exception:
-        import logging
-
-        logging.getLogger("toolcrib").exception("effect_for of tool %s failed", tool.entry.name)
+        tool.entry.log_failure("effect_for")
         return declared
 
 
@@ -157,7 +155,5 @@ def _with_doubt(tool: ResolvedTool, params: Any, reason: str) -> tuple[str, bool
         words = f"{reason}: {doubt.reason}" if reason else doubt.reason or "its tool wants a person to decide"
         return words, doubt.must_ask
     except Exception:
-        import logging
-
-        logging.getLogger("toolcrib").exception("doubt of tool %s failed", tool.entry.name)
+        tool.entry.log_failure("doubt")
         return reason or "its tool could not say whether it is harmless", True

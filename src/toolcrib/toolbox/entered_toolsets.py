@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from toolcrib.toolbox.operator_log import log_failure
 from toolcrib.toolbox.registry import Registry
 
 if TYPE_CHECKING:
@@ -86,9 +87,7 @@ class EnteredToolsets:
         try:
             await ForeignCall(stack.aclose(), grace, grace)
         except Exception:
-            import logging
-
-            logging.getLogger("toolcrib").exception("leaving a toolset failed")
+            log_failure("leaving a toolset failed", self._registry.mask)
 
     def _begin_change(self) -> Future[None]:
         from concurrent.futures import Future

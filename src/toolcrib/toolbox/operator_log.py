@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from toolcrib.events import Notice
 from toolcrib.sink import EventSink
 
-__all__ = ["Mask", "OperatorLog", "shown_value", "unmasked"]
+__all__ = ["Mask", "OperatorLog", "log_failure", "shown_value", "unmasked"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,14 @@ def shown_value(value: Any) -> str:
         return f"{type(value).__name__} {str(value)[:60]!r}"
     except Exception:
         return type(value).__name__
+
+
+def log_failure(what: str, mask: Mask) -> None:
+    """Log the exception that is being handled, whole and without secrets."""
+    import logging
+    import traceback
+
+    logging.getLogger("toolcrib").error("%s", mask(f"{what}:\n{traceback.format_exc()}"))
 
 
 class OperatorLog:

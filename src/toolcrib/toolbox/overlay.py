@@ -22,7 +22,7 @@ class OverlaidRegistry(Registry):
         self.__dict__.update(below.__dict__)
         self._below = below
         self._found = below.at_hand, dict[str, ResolvedTool]()
-        own = {name: Entry(name, tool, below.grace)}
+        own = {name: Entry(name, tool, below.grace, below.mask)}
         self._builtin: Any = ChainMap(own, below._builtin)
 
     @property

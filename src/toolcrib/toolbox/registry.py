@@ -13,6 +13,7 @@ from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
+from toolcrib.toolbox.operator_log import Mask, log_failure, unmasked
 from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
 
 __all__ = ["Entry", "Registry", "made"]
@@ -30,11 +31,11 @@ class Entry:
     """
 
     __slots__ = (
-        "brief", "compiled", "grace", "large", "make", "name", "owned", "resolved", "steps", "supplied",
+        "brief", "compiled", "grace", "large", "make", "mask", "name", "owned", "resolved", "steps", "supplied",
     )  # fmt: skip
 
-    def __init__(self, name: str, supplied: ToolLike, grace: float) -> None:
-        self.name = name
+    def __init__(self, name: str, supplied: ToolLike, grace: float, mask: Mask = unmasked) -> None:
+        self.name, self.mask = name, mask
         self.grace = grace  # seconds that making or closing an object may go on after it was cancelled
         inner, self.steps = unwrapped(supplied)
         self.supplied = inner
@@ -55,6 +56,10 @@ class Entry:
         if self.compiled is None and not isinstance(self.supplied, ToolFactory):
             self.compiled = self.supplied.definition()
         return self.compiled
+
+    def log_failure(self, hook: str) -> None:
+        """Log that a hook of the tool raised, without secrets."""
+        log_failure(f"{hook} of tool {self.name} failed", self.mask)
 
 
 async def made(entry: Entry, ctx: Context[Any]) -> tuple[Any, Definition]:
@@ -79,9 +84,9 @@ class Registry:
     a call nothing.
     """
 
-    def __init__(self, *, override: bool, grace: float) -> None:
+    def __init__(self, *, override: bool, grace: float, mask: Mask = unmasked) -> None:
         self._override = override
-        self.grace = grace
+        self.grace, self.mask = grace, mask
         self._tools: dict[str, Entry] = {}
         self._builtin: dict[str, Entry] = {}
         self._toolsets: list[Toolset] = []
@@ -96,7 +101,7 @@ class Registry:
         place = self._builtin if builtin else self._tools
         if name in place and not (override or self._override):
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True")
-        place[name] = Entry(name, supplied, self.grace)
+        place[name] = Entry(name, supplied, self.grace, self.mask)
         self.changed()
 
     def add_toolset(self, toolset: Toolset) -> None:
@@ -197,7 +202,7 @@ class Registry:
                 entry = self._lent.get(name)
                 inner, steps = unwrapped(supplied)
                 if entry is None or entry.supplied is not inner or entry.steps != steps:
-                    entry = self._lent[name] = Entry(name, supplied, self.grace)
+                    entry = self._lent[name] = Entry(name, supplied, self.grace, self.mask)
                 return entry
         self._lent.pop(name, None)
         return self._tools.get(name) or self._builtin.get(name)

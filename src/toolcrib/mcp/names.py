@@ -33,13 +33,15 @@ def shown_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     >>> shown_names([("a", "x.y"), ("a", "x y")])
     {('a', 'x.y'): 'a__x_y_7ace4eaa', ('a', 'x y'): 'a__x_y_2f084c7e'}
     """
-    pairs = list(dict.fromkeys(tools))
-    plain = {pair: _plain(*pair) for pair in pairs}
-    times = Counter(plain.values())
-    return {
-        pair: name if name and times[name] == 1 and len(name) <= LONGEST else _hashed(pair)
-        for pair, name in plain.items()
-    }
+    plain = {pair: _plain(*pair) for pair in tools}
+    hashed = {pair for pair, name in plain.items() if not name or len(name) > LONGEST}
+    while True:  # a name may be made to be that of another with its hash
+        shown = {pair: _hashed(pair) if pair in hashed else name for pair, name in plain.items()}
+        times = Counter(shown.values())
+        same = {pair for pair, name in shown.items() if times[name] > 1} - hashed
+        if not same:
+            return shown
+        hashed |= same
 
 
 def may_belong(name: str, server: str) -> bool:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcrib.dataclass import dataclass, field
-from toolcrib.visible import on_one_line
+from toolcrib.visible import INVISIBLE, on_one_line
 
-__all__ = ["RemoteDefinition", "read_definition", "read_definitions"]
+__all__ = ["RemoteDefinition", "read_definition", "read_definitions", "visible_text"]
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 MAX_PROBLEMS = 50  # of one list that are told
 MAX_TOOLS = 10_000  # of one server
 MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
 MAX_META = 20_000  # characters
+JOINERS = "\u200c\u200d"  # parts of emoji, and of words in several scripts
 SHOWN = 80  # characters of a foreign name in a warning
 
 
@@ -83,6 +85,19 @@ def read_definitions(server: str, listed: Any) -> tuple[list[RemoteDefinition], 
     return list(definitions.values()), problems
 
 
+def visible_text(text: str) -> str:
+    """A text without the characters that a person does not see, but for those that join emoji and letters."""
+    if text.isascii() and text.isprintable():
+        return text
+
+    def kept(match: re.Match[str]) -> str:
+        start, end = match.span()
+        joins = match[0] in JOINERS and start > 0 and end < len(text)
+        return match[0] if joins and not text[start - 1].isascii() and not text[end].isascii() else ""
+
+    return INVISIBLE.sub(kept, text)
+
+
 def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinition | None:
     """One tool, or None for what is no tool. Adds what is wrong with it to `problems`."""
     if not isinstance(raw, Mapping):
@@ -129,6 +144,9 @@ def _input_schema(schema: Any, noted: list[str]) -> dict[str, Any] | None:
     if size > MAX_SCHEMA:
         noted.append(f"it was left out: its inputSchema has {size:,} characters, more than {MAX_SCHEMA:,}")
         return None
+    if hidden := _hidden_name(schema):
+        noted.append(f"it was left out: its inputSchema has {hidden}")
+        return None
     kind = schema.get("type")
     if kind == "object":
         return dict(schema)
@@ -153,7 +171,28 @@ def _output_schema(schema: Any, noted: list[str]) -> dict[str, Any] | None:
             f"its outputSchema has {size:,} characters, more than {MAX_SCHEMA:,}; results are not checked"
         )
         return None
+    if hidden := _hidden_name(schema):
+        noted.append(f"its outputSchema has {hidden}; results are not checked")
+        return None
     return dict(schema)
+
+
+def _hidden_name(schema: Any) -> str:
+    """The first name in a schema that has characters which a person does not see, in words; "" if there is none.
+
+    A name cannot be shown without them, since the server would not know it then.
+    """
+    waiting = [schema]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Mapping):
+            for name in item:
+                if visible_text(name) != name:
+                    return f"a name with characters that nobody sees: {_shown(name)}"
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return ""
 
 
 def _meta(meta: Any, noted: list[str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolcrib.dataclass import dataclass, replace
-from toolcrib.mcp.client.definitions import RemoteDefinition
+from toolcrib.mcp.client.definitions import RemoteDefinition, visible_text
 from toolcrib.visible import INVISIBLE, on_one_line
 
 __all__ = ["Suspicion", "findings", "foreign_names", "without_invisible", "without_words"]
@@ -106,7 +106,6 @@ _HIDDEN = re.compile(
     "[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]"  # tags, and what changes the order
     f"|(?:{INVISIBLE.pattern}){{{FEW},}}"
 )
-_JOINERS = "\u200c\u200d"  # parts of emoji, and of words in several scripts
 _DISTINCTIVE = re.compile(r"(?=.{6,})(?:\w+[_-]\w+|[a-z]+[A-Z]\w+)")
 
 
@@ -177,12 +176,12 @@ def without_invisible(definition: RemoteDefinition) -> RemoteDefinition:
     """The definition as a model may read it: without characters that a person does not see."""
     return replace(
         definition,
-        title=_visible(definition.title),
-        description=_visible(definition.description),
-        input_schema=_changed(definition.input_schema, _visible),
+        title=visible_text(definition.title),
+        description=visible_text(definition.description),
+        input_schema=_changed(definition.input_schema, visible_text),
         output_schema=None
         if definition.output_schema is None
-        else _changed(definition.output_schema, _visible),
+        else _changed(definition.output_schema, visible_text),
     )
 
 
@@ -192,7 +191,7 @@ def without_words(definition: RemoteDefinition, notice: str) -> RemoteDefinition
         without_invisible(definition),
         title="",
         description=notice,
-        input_schema=_bare(_changed(definition.input_schema, _visible)),
+        input_schema=_bare(_changed(definition.input_schema, visible_text)),
         output_schema=None,
     )
 
@@ -227,23 +226,11 @@ def _matches(text: str) -> Iterator[tuple[str, str]]:
         hidden = _HIDDEN.search(text)
         if hidden is not None:
             yield "hidden", hidden[0]
-        text = _visible(text)
+        text = visible_text(text)
     for kind, pattern in _PATTERNS:
         match = pattern.search(text)
         if match is not None:
             yield kind, match[0].strip()
-
-
-def _visible(text: str) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-
-    def kept(match: re.Match[str]) -> str:
-        start, end = match.span()
-        joins = match[0] in _JOINERS and start > 0 and end < len(text)
-        return match[0] if joins and not text[start - 1].isascii() and not text[end].isascii() else ""
-
-    return INVISIBLE.sub(kept, text)
 
 
 def _changed(value: Any, change: Any) -> Any:

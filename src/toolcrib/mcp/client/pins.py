@@ -6,7 +6,7 @@ private file of the user.
 | state | when | what the model is shown | a call |
 | --- | --- | --- | --- |
 | new | not pinned, nothing suspicious | the definition, without invisible characters | is decided by the policy |
-| flagged | not pinned, suspicious words | the names of its parameters, and a notice | asks a person |
+| flagged | not pinned, suspicious words | a notice, and harmless names of its parameters | asks a person |
 | approved | it is as it was pinned | the definition, without invisible characters | is decided by the policy |
 | changed | it differs from the pin | what was pinned, and a notice | asks a person and shows the difference |
 
@@ -210,11 +210,11 @@ class Pins:
                 approved = without_invisible(before)
                 shown = replace(approved, description=f"{CHANGED}\n{approved.description}".strip())
                 return JudgedTool(tool, PinState.CHANGED, shown, mark, found, before)
-        if found or self.problem:
+        problem = self.problem or ("" if pin is None else "what was approved cannot be read")
+        if found or problem:
             self._suspicious.add(mark)
-            broken = (Suspicion("pins", "file of pins", self.problem),) if self.problem else ()
-            shown = without_words(tool, FLAGGED)
-            return JudgedTool(tool, PinState.FLAGGED, shown, mark, (*found, *broken))
+            broken = (Suspicion("pins", "file of pins", problem),) if problem else ()
+            return JudgedTool(tool, PinState.FLAGGED, _withheld(tool, foreign), mark, (*found, *broken))
         return JudgedTool(tool, PinState.NEW, without_invisible(tool), mark)
 
     def _read(self) -> dict[tuple[str, str, str], _Pin]:
@@ -240,6 +240,14 @@ class Pins:
             pins = _indexed(self._file.read())
             change(pins)
             self._file.write([_as_dict(pin) for pin in pins.values()])
+
+
+def _withheld(tool: RemoteDefinition, foreign: Mapping[str, Any]) -> RemoteDefinition:
+    """What a model may read of a flagged tool: the names of its parameters, unless these are suspicious themselves."""
+    shown = without_words(tool, FLAGGED)
+    if findings(replace(shown, name="", description=""), foreign):
+        return replace(shown, input_schema={"type": "object"})
+    return shown
 
 
 def definition_hash(definition: RemoteDefinition) -> str:

@@ -7,7 +7,8 @@ import toolcrib
 
 # All that the sandbox imports from elsewhere.
 NEEDED = (
-    "credentials.py", "dataclass.py", "errors.py", "folder_handles.py", "lazy_names.py", "visible.py",
+    "command/backup_names.py", "credentials.py", "dataclass.py", "errors.py", "folder_handles.py", "lazy_names.py",
+    "visible.py",
 )  # fmt: skip
 
 
@@ -18,7 +19,7 @@ def copy_sandbox(lib: Path) -> None:
     (package / "__init__.py").touch()
     (package / "command/__init__.py").touch()
     for module in NEEDED:
-        shutil.copy(source / module, package)
+        shutil.copy(source / module, package / module)
     shutil.copytree(
         source / "command/sandbox", package / "command/sandbox", ignore=shutil.ignore_patterns("__pycache__")
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections.abc import Callable
 from datetime import date
@@ -376,7 +377,7 @@ async def test_arguments_that_were_changed_in_the_store_are_not_run() -> None:
 async def test_what_is_no_saved_run_is_a_value_error(key: str) -> None:
     saved, world, [question] = await waiting([[("drop", 1)]])
     for broken in ({name: value for name, value in saved.items() if name != key}, {**saved, key: 5}):
-        with pytest.raises(ValueError, match=r"saved run|outcome.to_json|messages: expected"):
+        with pytest.raises(ValueError, match=r"saved run|outcome.to_json|(messages|usage): expected"):
             agent_of([], world).resume(broken, {question.id: "yes"})
     for seconds in ("nan", "-inf", -1):
         with pytest.raises(ValueError, match="seconds: expected a number from 0 on"):
@@ -387,6 +388,43 @@ async def test_what_is_no_saved_run_is_a_value_error(key: str) -> None:
             agent_of([], world).resume(broken, {question.id: "yes"})
     with pytest.raises(ValueError, match="does not wait"):
         (await agent_of([], world).run("go")).to_json()
+
+
+def places_in(value: Any, *above: Any) -> list[tuple[Any, ...]]:
+    """The path of everything in JSON data."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in inner for place in ((*above, key), *places_in(item, *above, key))]
+
+
+@pytest.mark.parametrize("turn", [[("drop", 1), ("after", 2)], [("after", 1), ("put", 1)]], ids=str)
+async def test_a_damaged_run_is_refused_before_anything_runs(turn: Any) -> None:
+    """Whatever is missing or of another kind: the run goes on in some way, or nothing of it does."""
+    saved, _, questions = await waiting([turn])
+    answers = {question.id: "yes" for question in questions}
+    wrong = []
+    for place in places_in(saved):
+        if place[0] == "messages":
+            continue
+        for put in (KeyError, None, "x", []):
+            broken = copy.deepcopy(saved)
+            at: Any = broken
+            for key in place[:-1]:
+                at = at[key]
+            if put is KeyError:
+                del at[place[-1]]
+            else:
+                at[place[-1]] = put
+            world = World()
+            try:
+                await agent_of([], world).resume(broken, answers)
+            except ValueError as problem:
+                told = world.done and repr(problem)
+            except Exception as problem:
+                told = repr(problem)
+            else:
+                told = ""
+            wrong += [(place, put, told, world.done)] if told else []
+    assert not wrong, "\n".join(map(str, wrong))
 
 
 def test_an_agent_asks_or_ends_at_a_question() -> None:

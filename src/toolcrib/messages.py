@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -411,10 +412,12 @@ def _message_from_dict(item: Any, where: str) -> Message:
 
 
 def usage_from_dict(data: Any) -> Usage | None:
+    """What was used, as it was saved; None for None. Raises TypeError or ValueError for anything else."""
     if data is None:
         return None
     if not isinstance(data, dict) or not all(
-        isinstance(value, int | float | None) for value in data.values()
+        (name == "cost" and value is None) or (isinstance(value, int | float) and 0 <= value < math.inf)
+        for name, value in data.items()
     ):
         raise ValueError(f"usage: expected an object of numbers, got {shown(data)}")
     return Usage(**data)

@@ -59,7 +59,7 @@ def prepared_from_json(data: Any) -> tuple[ToolCall, CallKey, str, ToolResult | 
         raise ValueError(f"expected a prepared call of format {FORMAT}, got {found!r}")
     try:
         call = ToolCall(**data["call"])
-        texts = (call.name, call.id, call.problem)
+        texts = (call.name, call.id, call.problem, *call.extras.keys())
         if not all(isinstance(text, str) for text in texts) or not isinstance(call.arguments, str | dict):
             raise TypeError("name, id and problem are texts, the arguments a text or an object")
         run, turn, index = data["key"]

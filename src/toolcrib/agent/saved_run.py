@@ -14,11 +14,18 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from toolcrib.agent.outcome import Outcome, Reason
-from toolcrib.call import FORMAT
+from toolcrib.call import FORMAT, CallKey
 from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.fingerprint import fingerprint
-from toolcrib.messages import Message, ResultPart, Usage, messages_from_json, messages_to_json
+from toolcrib.messages import (
+    Message,
+    ResultPart,
+    Usage,
+    messages_from_json,
+    messages_to_json,
+    usage_from_dict,
+)
 from toolcrib.question import Answer
 from toolcrib.result import ToolResult
 from toolcrib.toolbox.approver import parse_answer
@@ -75,8 +82,8 @@ class SavedRun:
         return cls(
             str(data["run"]),
             messages_from_json({"format": FORMAT, "messages": data["messages"]}),
-            Usage(**data["usage"]),
-            Usage(**data["earlier"]),
+            _usage(data["usage"]),
+            _usage(data["earlier"]),
             int(data["turns"]),
             int(data["restarted"]),
             _seconds(data["seconds"]),
@@ -106,7 +113,11 @@ class SavedRun:
             run.box = checked_memory(data["box"])
             run.suspension = Suspension.from_dict(data)
             run._check_turn()
-            questions = {str(item["id"]): item for call in data["calls"] for item in call["questions"]}
+            questions = {
+                str(item["id"]): ((key_of(item["key"]), str(item["fingerprint"])), str(item["digest"]))
+                for call in data["calls"]
+                for item in call["questions"]
+            }
         except (AttributeError, KeyError, IndexError, OverflowError, TypeError) as problem:
             raise ValueError(f"the saved run is not whole: {type(problem).__name__}: {problem}") from None
         _give(answers, questions, run.suspension)
@@ -131,6 +142,9 @@ class SavedRun:
             if not (result.code is ErrorCode.WAITING and calls[index] in waiting)
         }
 
+
+Questions = Mapping[str, tuple[tuple[CallKey, str], str]]
+"""Questions that wait: by their ids, the place of their answer, and the digest of what was shown."""
 
 STATE = [item.name for item in fields(SavedRun) if item.name not in ("box", "suspension")]
 
@@ -180,13 +194,13 @@ def _outcome_to_dict(outcome: Outcome[Any]) -> dict[str, Any]:
 
 def _nested_outcome(data: Mapping[str, Any]) -> Outcome[Any]:
     messages = messages_from_json({"format": FORMAT, "messages": data["messages"]})
-    usage, reason = Usage(**data["usage"]), Reason(data["reason"])
+    usage, reason = _usage(data["usage"]), Reason(data["reason"])
     nested = [_nested_outcome(item) for item in data.get("nested", ())]
     turns, detail = int(data["turns"]), str(data["detail"])
     return Outcome(reason, str(data["text"]), messages, usage, turns, str(data["run"]), detail, nested)
 
 
-def _give(answers: Answers, questions: Mapping[str, Any], suspension: Suspension) -> None:
+def _give(answers: Answers, questions: Questions, suspension: Suspension) -> None:
     """Take answers in. Each belongs to a question that waits and has none yet."""
     for id, reply in answers.items():
         if id not in questions:
@@ -201,9 +215,16 @@ def _give(answers: Answers, questions: Mapping[str, Any], suspension: Suspension
             raise ValueError(
                 f"an answer is an Answer, a Verdict, True, False, 'yes', 'no' or 'always'; got {reply!r}"
             )
-        question = questions[id]
-        place = key_of(question["key"]), str(question["fingerprint"])
-        suspension.answers[place] = GivenAnswer(answer, str(question["digest"]))
+        place, digest = questions[id]
+        suspension.answers[place] = GivenAnswer(answer, digest)
+
+
+def _usage(data: Any) -> Usage:
+    """What was used until then. TypeError or ValueError for what cannot be counted on, also where nothing was saved."""
+    usage = usage_from_dict(data)
+    if usage is None:
+        raise TypeError("usage: expected an object, got null")
+    return usage
 
 
 def _seconds(given: Any) -> float:

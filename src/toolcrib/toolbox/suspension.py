@@ -22,7 +22,7 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Pending, Ready
 from toolcrib.question import Answer, Question
 from toolcrib.result import ToolResult
-from toolcrib.saved_calls import prepared_to_json
+from toolcrib.saved_calls import prepared_from_json, prepared_to_json
 
 if TYPE_CHECKING:
     import asyncio
@@ -221,6 +221,8 @@ class Suspension:
             (key_of(item["key"]), str(item["fingerprint"])): GivenAnswer.from_dict(item)
             for item in data["answers"]
         }
+        for call in data["calls"]:
+            _check_saved(call)
         return cls(data["calls"], answers, data["taken"], data["runs"], data.get("taken_within"))
 
     def _in_order(self) -> list[WaitingCall]:
@@ -296,7 +298,7 @@ class Suspension:
         done: dict[int, ToolResult] = {}
         for place, key in enumerate(keys):
             known = journal.results.get(key.index) or self.saved.get(key)
-            if known is not None and known["mark"] != marks[key]:
+            if known is not None and known.get("mark") != marks[key]:
                 raise ToolError(OTHERWISE.format(ctx.tool))
             if known is not None and "result" in known:
                 done[place] = ToolResult.from_dict(known["result"])
@@ -361,6 +363,19 @@ class Suspension:
 def _lies_inside(key: CallKey, outer: CallKey) -> bool:
     """Whether a call was made within another one, or within one that was."""
     return f"{key.run}/".startswith(f"{outer}/")
+
+
+def _check_saved(data: Mapping[str, Any]) -> None:
+    """Raises KeyError, TypeError or ValueError for what is no saved call, before anything of its run goes on."""
+    if prepared_from_json(data["call"])[1] != key_of(data["key"]):
+        raise ValueError("a saved call has two keys")
+    if not isinstance(data.get("arguments"), dict | None) or not isinstance(data.get("approved"), str | None):
+        raise TypeError("expected other arguments as an object, and why it was approved as a text")
+    if (inside := data.get("inside")) is not None:
+        for item in inside["results"]:
+            int(item["index"]), str(item["mark"]), ToolResult.from_dict(item["result"])
+        for _, answer in inside["answers"]:
+            Answer(**answer)
 
 
 def key_of(data: Any) -> CallKey:

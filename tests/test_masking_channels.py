@@ -52,7 +52,8 @@ from toolcrib.events import (
 )
 from toolcrib.facts import MaxOutput
 from toolcrib.models import Scripted
-from toolcrib.question import Lasting, Preview
+from toolcrib.question import Lasting, Preview, Question
+from toolcrib.repair import Edit
 from toolcrib.rules import read_rules
 from toolcrib.rules.approvals import ApprovalStore
 from toolcrib.secrets import Redactor
@@ -457,6 +458,16 @@ async def test_previews_questions_and_refusals(tmp_path: Path) -> None:
         result = await ear.box.call("_edit", {"path": "x"})
         assert "[secret API_KEY] elsewhere" in result.text
         ear.check(result)
+
+
+def test_no_text_of_a_question_shows_it() -> None:
+    texts: dict[str, Any] = dict.fromkeys(("action", "reason", "title"), PLAIN)
+    texts |= {"arguments": {PLAIN: [PLAIN]}, "edits": (Edit("x", "added", PLAIN, PLAIN),)}
+    texts |= {"patterns": (PLAIN,), "folders": (PLAIN,), "prefixes": ((PLAIN, "run"),)}
+    question = Question(CallKey("r", 1, 0), "edit", effect="write", fingerprint="f", **texts)
+    shown = Masking(Held()).mask_question(question)
+    assert found(json.dumps(shown.to_dict())) == ""
+    assert shown.prefixes == (("[secret API_KEY]", "run"),)
 
 
 def fails(*_: Any, **__: Any) -> Any:

@@ -130,6 +130,7 @@ class Masking:
             title=self.mask(question.title),
             reason=self.mask(question.reason),
             patterns=tuple(self.mask(list(question.patterns))),
+            prefixes=tuple(map(tuple, self.mask(question.prefixes))),
             folders=tuple(self.mask(list(question.folders))),
         )
 

@@ -36,6 +36,7 @@ from toolcrib.mcp.client.descriptions import (
     without_words,
 )
 from toolcrib.mcp.config import McpServer
+from toolcrib.mcp.names import shown_names
 from toolcrib.private_files import state_folder
 from toolcrib.question import Doubt
 from toolcrib.rules.locked_json import LockedJsonFile
@@ -52,6 +53,10 @@ FLAGGED = (
     "[The description of this tool is withheld, because it looks like instructions to you. A person is asked before it "
     "runs.]"
 )
+
+
+Key = tuple[str, str, str]
+"""A server, the file of its configuration, and the name of a tool."""
 
 
 class PinState(StrEnum):
@@ -140,9 +145,9 @@ class Pins:
         self._clock = clock
         self._lock = threading.Lock()
         self._stamp: tuple[int, ...] | None = None
-        self._pins: dict[tuple[str, str, str], _Pin] = {}
+        self._pins: dict[Key, _Pin] = {}
         self._found: dict[tuple[str, str], tuple[Suspicion, ...]] = {}
-        self._suspicious: set[str] = set()
+        self._doubted: set[str] = set()
         self.problem = ""
         self.version = 0  # changes with the pins
 
@@ -159,9 +164,12 @@ class Pins:
     def judge(self, tools: Sequence[tuple[McpServer, RemoteDefinition]]) -> list[JudgedTool]:
         """Each tool with what follows from its pin. All tools of all servers are given: one may name another."""
         pins = self._read()
+        gone = _of_tools_that_are_gone(pins, tools)
         foreign = foreign_names((server.name, tool.name) for server, tool in tools)
         names = hashlib.sha256(repr(sorted((s.name, t.name) for s, t in tools)).encode()).hexdigest()
-        return [self._judged(pins, server, tool, foreign, names) for server, tool in tools]
+        return [
+            self._judged(_pin_of(pins, gone, server, tool), tool, foreign, names) for server, tool in tools
+        ]
 
     def approve(self, server: McpServer, definition: RemoteDefinition) -> None:
         """Pin a definition that a person or the policy approved. Raises ToolcribError if that cannot be stored."""
@@ -178,7 +186,7 @@ class Pins:
         if known is not None and known.hash == pin.hash:
             return
         self._change(lambda pins: pins.__setitem__(key, pin))
-        if known is not None or pin.hash in self._suspicious:  # what a model is shown changes
+        if known is not None or pin.hash in self._doubted:  # what a model is shown changes
             self.version += 1
 
     def forget(self, server: McpServer) -> int:
@@ -190,34 +198,29 @@ class Pins:
         return len(gone)
 
     def _judged(
-        self,
-        pins: Mapping[tuple[str, str, str], _Pin],
-        server: McpServer,
-        tool: RemoteDefinition,
-        foreign: Mapping[str, Any],
-        names: str,
+        self, pin: _Pin | None, tool: RemoteDefinition, foreign: Mapping[str, Any], names: str
     ) -> JudgedTool:
         mark = definition_hash(tool)
-        pin = pins.get((server.name, server.source, tool.name))
         if pin is not None and pin.hash == mark:
             return JudgedTool(tool, PinState.APPROVED, without_invisible(tool), mark)
         found = self._found.get((mark, names))
         if found is None:
             found = self._found[mark, names] = tuple(findings(tool, foreign))
         if pin is not None:
-            before = read_definition(server.name, pin.definition, [])
+            before = read_definition(tool.server, pin.definition, [])
             if before is not None:
+                self._doubted.add(mark)
                 approved = without_invisible(before)
                 shown = replace(approved, description=f"{CHANGED}\n{approved.description}".strip())
                 return JudgedTool(tool, PinState.CHANGED, shown, mark, found, before)
         problem = self.problem or ("" if pin is None else "what was approved cannot be read")
         if found or problem:
-            self._suspicious.add(mark)
+            self._doubted.add(mark)
             broken = (Suspicion("pins", "file of pins", problem),) if problem else ()
             return JudgedTool(tool, PinState.FLAGGED, _withheld(tool, foreign), mark, (*found, *broken))
         return JudgedTool(tool, PinState.NEW, without_invisible(tool), mark)
 
-    def _read(self) -> dict[tuple[str, str, str], _Pin]:
+    def _read(self) -> dict[Key, _Pin]:
         if self._file is None:
             return self._pins
         with self._lock:
@@ -232,7 +235,7 @@ class Pins:
                     self.problem = str(problem)
             return self._pins
 
-    def _change(self, change: Callable[[dict[tuple[str, str, str], _Pin]], Any]) -> None:
+    def _change(self, change: Callable[[dict[Key, _Pin]], Any]) -> None:
         if self._file is None:
             change(self._pins)
             return
@@ -260,7 +263,8 @@ def definition_hash(definition: RemoteDefinition) -> str:
 def _lines(definition: RemoteDefinition) -> list[str]:
     """A definition as lines to compare and to read."""
     data = definition.to_dict()
-    lines = [f"title: {definition.title}"] if definition.title else []
+    lines = [f"name: {definition.name}"]
+    lines += [f"title: {definition.title}"] if definition.title else []
     lines += ["description:", *(f"  {line}" for line in definition.description.split("\n"))]
     for key in ("annotations", "inputSchema", "outputSchema"):
         if key in data:
@@ -269,7 +273,32 @@ def _lines(definition: RemoteDefinition) -> list[str]:
     return lines
 
 
-def _indexed(listed: Iterable[Any]) -> dict[tuple[str, str, str], _Pin]:
+def _of_tools_that_are_gone(
+    pins: Mapping[Key, _Pin], tools: Iterable[tuple[McpServer, RemoteDefinition]]
+) -> dict[Key, _Pin]:
+    """The pins of tools that are not listed now, by the names that were shown of them."""
+    listed = {(server.name, server.source, tool.name) for server, tool in tools}
+    return {
+        (pin.server, pin.source, _shown_name(pin.server, pin.tool)): pin
+        for key, pin in pins.items()
+        if key not in listed
+    }
+
+
+def _pin_of(
+    pins: Mapping[Key, _Pin], gone: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
+) -> _Pin | None:
+    """The pin of a tool, or that of a tool before it which was shown by the same name: rules go by what is shown."""
+    own = pins.get((server.name, server.source, tool.name))
+    return own or gone.get((server.name, server.source, _shown_name(server.name, tool.name)))
+
+
+def _shown_name(server: str, tool: str) -> str:
+    """The name by which a tool is shown where no other would have the same."""
+    return next(iter(shown_names([(server, tool)]).values()))
+
+
+def _indexed(listed: Iterable[Any]) -> dict[Key, _Pin]:
     pins = (
         _Pin(item["server"], item["source"], item["tool"], item["hash"], item["definition"], item["at"])
         for item in listed

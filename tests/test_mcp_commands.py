@@ -110,13 +110,15 @@ def test_a_run_uses_the_servers_that_are_named_and_asks_for_what_changed(place: 
     command = ("run", "greet", "--model", "scripted:work.yaml", "--mcp", "mcp.json", "--autonomy", "full")
     first = place.run(*command, "--no-checkpoints")
     assert first.returncode == 0 and "hello Ann" in first.stdout, first.stdout + first.stderr
-    (place.project / "server.py").write_text(SERVER.replace("Greet somebody.", "Greet nobody."))
+    long = r"\n".join(["Greet nobody.", *(f"Line {number}." for number in range(300))])
+    (place.project / "server.py").write_text(SERVER.replace("Greet somebody.", long))
     place.run("mcp", "test", "--mcp", "mcp.json")
     assert "to read and approve 1 tool" in place.run("mcp", "list", "--mcp", "mcp.json").stdout
     second = place.run(*command, "--no-checkpoints")
     assert "hello Ann" not in second.stdout
     read = place.run("mcp", "approve", "greeter", "--yes", "--mcp", "mcp.json")
     assert "-  Greet somebody." in read.stdout and "+  Greet nobody." in read.stdout
+    assert "Line 299." in read.stdout, "all is shown that is approved"
     assert "hello Ann" in place.run(*command, "--no-checkpoints").stdout
 
 

@@ -44,7 +44,6 @@ from toolcrib.visible import counted, escape_invisible
 
 __all__ = ["JudgedTool", "PinState", "Pins", "definition_hash"]
 
-MAX_LINES = 200  # of a difference
 CHANGED = (
     "[This tool has changed since it was approved. What follows is what was approved. A person is asked before it "
     "runs.]"
@@ -109,17 +108,21 @@ class JudgedTool:
             return Doubt(f"its server's words about it are suspicious: {words}", must_ask=True)
         return None
 
-    def difference(self) -> str:
-        """What a person reads before they approve it: what changed, or all of it. Nothing in it is hidden."""
+    def difference(self, most: int | None = None) -> str:
+        """What a person reads before they approve it: what changed, or all of it, of that the first `most` lines.
+
+        Nothing in it is hidden.
+        """
         now = _lines(self.definition)
         if self.pinned is None:
             lines = now
         else:
             both = difflib.unified_diff(_lines(self.pinned), now, "approved", "now", lineterm="", n=1)
             lines = list(both)
-        more = len(lines) - MAX_LINES
-        shown = [escape_invisible(line) for line in lines[:MAX_LINES]]
-        return "\n".join([*shown, *([f"… {counted(more, 'more line')}"] if more > 0 else [])])
+        shown = [escape_invisible(line) for line in lines[:most]]
+        if more := len(lines) - len(shown):
+            shown.append(f"… {counted(more, 'more line')}; to read all: toolcrib mcp approve")
+        return "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ __all__ = ["RemoteTool", "facts_of"]
 LONGER = 5.0  # seconds by which the toolbox's deadline is later than that of the call
 MAX_DESCRIPTION = 16_000  # characters
 MAX_TITLE = 200
+MAX_LINES = 200  # of a definition, or of its difference, in a question
 VERSION = 16  # digits of a hash that an approval of a call is bound to
 
 
@@ -58,7 +59,10 @@ class RemoteTool(FunctionTool[..., Any]):
         doubt, judged = self.judged.doubt, self.judged
         if doubt is None:
             return {}
-        return {"doubt": lambda params: doubt, "preview": lambda params: Preview(judged.difference())}
+        return {
+            "doubt": lambda params: doubt,
+            "preview": lambda params: Preview(judged.difference(MAX_LINES)),
+        }
 
     async def _call(self, arguments: dict[str, Any], ctx: Context[Any]) -> Any:
         from toolcrib.mcp.client.calling import call_remote

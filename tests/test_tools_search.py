@@ -61,6 +61,8 @@ def grep(ws: Workspace, pattern: str, **named: Any) -> str:
         ("[]]x", ["]x"], ["x"]),
         ("[!]]x", ["ax"], ["]x"]),
         ("[z-a]", [], ["z", "a"]),
+        ("[+--]x", ["+x", ",x", "-x"], [".x", "*x"]),
+        ("[--0]x", ["-x", "0x"], [",x", "1x"]),
         ("[abc", ["[abc"], ["a"]),
         ("[id].tsx", ["[id].tsx", "i.tsx"], ["x.tsx"]),
         ("app/[id]/p.tsx", ["app/[id]/p.tsx"], ["app/x/p.tsx"]),
@@ -76,6 +78,7 @@ def grep(ws: Workspace, pattern: str, **named: Any) -> str:
         (".*", [".a", "x/.a"], ["a"]),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_patterns(pattern: str, fits: list[str], does_not: list[str]) -> None:
     compiled = GlobPattern(pattern)
     assert [path for path in fits if not compiled.matches(path)] == []

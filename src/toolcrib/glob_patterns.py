@@ -137,6 +137,7 @@ def _class(inner: str) -> str:
     negated = inner[0] in "!^"
     members = inner[1:] if negated else inner
     safe = "".join(char if char.isalnum() or char == "-" else "\\" + char for char in members)
+    safe = safe[:1] + safe[1:].replace("--", r"-\-")  # a range that ends with "-", of which Python warns
     return f"(?!/)[{'^' if negated else ''}{safe}]"  # a range may hold a slash, too
 
 

@@ -168,39 +168,55 @@ def _placed(
 
 
 def _operands(name: str, usage: Synopsis, found: Arguments) -> list[TouchedPath]:
-    touched: list[TouchedPath] = []
+    """What a command touches, by its row of the tables."""
     for option, word in found.values:
         if option in CHOOSES_FILES and usage.below and paths.chooses_secrets(word.spelled):
             raise NotProved(f"{name}: searches files that may hold secrets ({word.spelled})")
     recursive = usage.below == "recursive" and bool(found.options & RECURSIVE)
     deep = usage.below == "always" or recursive
     follows = deep and bool(found.options & set(usage.follows.split()))
+    touched: list[TouchedPath] = []
     for word, kind in found.operands:
-        if kind in ("data", "name", "cd"):
-            if kind == "cd" and word.literal is None:
-                raise NotProved(f"{name}: a folder that is only known when it runs")
-            continue
-        if word.substitutions and (kind in ("write", "delete") or not lists_names(word)):
-            raise NotProved(f"{name}: a path that is only known when it runs")
-        if word.substitutions:  # each name is looked at before it is handed on
-            touched.append(TouchedPath(".", "read", "subtree", usage.contents, listed=not deep))
-            continue
-        if word.is_glob and usage.effect == "read" and usage.contents and not says_which_files(word.spelled):
-            raise NotProved("a pattern that can match any name")
-        reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
-        path = word.literal if word.literal is not None else word.spelled
-        access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
-        one = TouchedPath(path, access, reach, usage.contents, follows, usage.opens)
-        touched += _of_git(name, usage, word, one) if name.startswith("git ") else [one]
+        touched += _of_operand(name, usage, word, kind, deep=deep, follows=follows)
     here = (recursive or (deep and usage.here)) and found.placed <= _before_files(usage, found)
     if here or (usage.here and not touched):
         touched.append(TouchedPath(".", "read", "subtree" if deep else "file", usage.contents, follows))
-    # Behind an operand, or where its value must touch it, some programs take an option's value for a file.
-    values = [] if found.options & set(usage.instead.split()) else [word.literal for word in found.apart]
-    may_be = [value for value in values if value and value.strip("./")]
-    shows = TouchedPath("", "read", "file", usage.contents, opens=usage.opens, guessed=True)
-    touched += [shows._replace(path=value) for value in may_be]
-    return [*touched, *_listed_names(found)]
+    return [*touched, *_values_as_files(usage, found), *_listed_names(found)]
+
+
+def _of_operand(
+    name: str, usage: Synopsis, word: Word, kind: str, *, deep: bool, follows: bool
+) -> Iterator[TouchedPath]:
+    """What a command touches because of one operand: nothing if it is no path."""
+    if kind == "cd" and word.literal is None:
+        raise NotProved(f"{name}: a folder that is only known when it runs")
+    if kind in ("data", "name", "cd"):
+        return
+    access: Access = "write" if kind == "write" else "delete" if kind == "delete" else "read"
+    if word.substitutions:
+        if access != "read" or not lists_names(word):
+            raise NotProved(f"{name}: a path that is only known when it runs")
+        # Each name is looked at before it is handed on.
+        yield TouchedPath(".", "read", "subtree", usage.contents, listed=not deep)
+        return
+    if word.is_glob and usage.effect == "read" and usage.contents and not says_which_files(word.spelled):
+        raise NotProved("a pattern that can match any name")
+    reach: Reach = "subtree" if deep else "pattern" if word.is_glob else "file"
+    path = word.literal if word.literal is not None else word.spelled
+    one = TouchedPath(path, access, reach, usage.contents, follows, usage.opens)
+    if name.startswith("git "):
+        yield from _of_git(name, usage, word, one)
+    else:
+        yield one
+
+
+def _values_as_files(usage: Synopsis, found: Arguments) -> Iterator[TouchedPath]:
+    """Values of options that some programs take for files, as they stand apart from their options."""
+    if found.options & set(usage.instead.split()):
+        return
+    for word in found.apart:
+        if word.literal and word.literal.strip("./"):
+            yield TouchedPath(word.literal, "read", "file", usage.contents, opens=usage.opens, guessed=True)
 
 
 def _listed_names(found: Arguments) -> Iterator[TouchedPath]:

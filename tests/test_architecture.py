@@ -126,7 +126,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_dataclasses_are_made_in_one_way() -> None:
     theirs = re.compile(
-        r"^(?:from dataclasses import .*\bdataclass\b|.*dataclasses\.dataclass\()", re.MULTILINE
+        r"^\s*(?:from dataclasses import .*\b(?:dataclass|field|replace)\b|.*dataclasses\.dataclass\()",
+        re.MULTILINE,
     )
     others = [
         name for name, path in NAMES.items() if name != "dataclass" and theirs.search(path.read_text("utf-8"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
@@ -15,6 +14,7 @@ from toolcrib.agent.output_var import Out
 from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers, SavedRun
 from toolcrib.agent.settings import AgentSettings, Instructions
+from toolcrib.dataclass import replace
 from toolcrib.errors import as_tuple
 from toolcrib.events import Event
 from toolcrib.messages import Message, ToolChoice

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, TypedDict
 
 from toolcrib.agent.delegated_run import DelegatedRun, worst_of
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.unreachable import Unreachable
 from toolcrib.context import Context
+from toolcrib.dataclass import replace
 from toolcrib.facts import MaxOutput
 from toolcrib.function import FunctionTool, tool
 

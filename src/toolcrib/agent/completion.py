@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.function import tool
 

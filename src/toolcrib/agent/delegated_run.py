@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.agent.run import Run
 from toolcrib.agent.run_clock import RunClock
 from toolcrib.agent.settings import AgentSettings
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import Facts

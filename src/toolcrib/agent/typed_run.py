@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.completion import COMPLETION, without_completion
@@ -12,6 +11,7 @@ from toolcrib.agent.outcome import NO_OUTPUT
 from toolcrib.agent.output_functions import WrongAnswer
 from toolcrib.agent.output_ladder import Ladder, refuses_the_form
 from toolcrib.call import CallKey
+from toolcrib.dataclass import replace
 from toolcrib.messages import Message, ToolChoice
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -20,6 +19,7 @@ from toolcrib.codecs.wire_json import (
     extras_for,
 )
 from toolcrib.content import Image, Text
+from toolcrib.dataclass import replace
 from toolcrib.messages import (
     Message,
     MessagePart,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.wire_json import joined
+from toolcrib.dataclass import replace
 
 SEAM = re.compile(r"\}\s*\{")
 SPACE = re.compile(r"\s*")

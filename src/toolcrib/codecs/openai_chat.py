@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from toolcrib.codecs.wire_json import (
     own_item,
 )
 from toolcrib.content import Audio, File, Image, Json, Media, Text
+from toolcrib.dataclass import replace
 from toolcrib.merged_fields import merged
 from toolcrib.messages import Reasoning, Request, Response
 from toolcrib.spec import ToolSpec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -16,6 +15,7 @@ from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.unread_calls import is_malformed, unread_call, with_unread_call
 from toolcrib.codecs.wire_json import as_count, as_dict, as_money, as_str, dicts, extras_for, joined
 from toolcrib.content import Image, Text
+from toolcrib.dataclass import replace
 from toolcrib.messages import (
     CallChunk,
     Chunk,

@@ -7,13 +7,13 @@ like any other. The same request sent again often fails the same way, and an err
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import PERMANENT_STATUS, RETRYABLE_STATUS, ModelError
 from toolcrib.codecs.tool_names import wire_names
 from toolcrib.codecs.wire_json import as_dict, as_str
+from toolcrib.dataclass import replace
 from toolcrib.messages import Message, Request, Response
 
 __all__ = ["answer_to", "is_malformed", "unread_call", "with_unread_call"]

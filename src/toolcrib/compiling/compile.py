@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.compiling.definition import Definition, Hook
@@ -15,6 +14,7 @@ from toolcrib.compiling.params_argument import POSITIONAL, params_argument
 from toolcrib.compiling.signature import Parameter, Signature, read_signature
 from toolcrib.compiling.signature_params import signature_params
 from toolcrib.compiling.typed_params import TypedParams
+from toolcrib.dataclass import replace
 from toolcrib.facts import Facts
 
 __all__ = ["compile_class", "compile_function"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
+from toolcrib.dataclass import replace
 from toolcrib.guided.answer_dialects import ANSWER_DIALECTS
 from toolcrib.guided.constraints import Choice, Grammar, Regex, Tags, ToolCalls
 from toolcrib.guided.grammar_tree import Either, Exact, Node, left_recursive

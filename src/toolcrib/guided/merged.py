@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import replace
 from toolcrib.guided.constraints import Tag, Tags, ToolCalls
 from toolcrib.schema.canonical import Loss, clean
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, types_of

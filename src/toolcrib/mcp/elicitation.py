@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.credentials import without_credentials
+from toolcrib.dataclass import replace
 from toolcrib.forms import form_schema
 from toolcrib.json_text.lenient_reader import read_strict_json
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict

@@ -11,7 +11,6 @@ import random
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, Self
@@ -25,6 +24,7 @@ from toolcrib.codecs.sse import JSONEvents
 from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, wire_value
 from toolcrib.conversation_cache import cache_of
+from toolcrib.dataclass import replace
 from toolcrib.mending import mend, told
 from toolcrib.merged_fields import merged
 from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk

@@ -6,12 +6,12 @@ A tool is handed functions only, through its `Context`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.rules.comparable_paths import comparable_path
 from toolcrib.rules.policy import RulePolicy

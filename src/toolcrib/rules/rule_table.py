@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
+from toolcrib.dataclass import replace
 from toolcrib.rules import toml_values
 from toolcrib.rules.breadth import check_breadth
 from toolcrib.rules.keys import KEYS

@@ -9,11 +9,11 @@ import base64
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.compiling.definition import Definition
 from toolcrib.content import Audio, File, Image, Json, Part, Text
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError, belongs_to_caller
 from toolcrib.prepared import Ready
 from toolcrib.question import Question

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import replace
 from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
 from toolcrib.question import Answer, Question, Verdict

@@ -6,12 +6,12 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.call import CallKey, CallState, ToolCall
 from toolcrib.context import Context
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import Event, Notice, StatusChanged

@@ -140,7 +140,7 @@ async def _is_unavailable(
 async def _as_the_world_is(
     tool_list: ToolList, entry: Entry, tool: Any, definition: Definition, ctx: Context[Any]
 ) -> ToolSpec:
-    from dataclasses import replace
+    from toolcrib.dataclass import replace
 
     from toolcrib.toolbox.foreign import ForeignCall
 

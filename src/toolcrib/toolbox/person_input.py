@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.fingerprint import fingerprint

@@ -6,9 +6,9 @@ And, before anybody is asked, whether the call would fail anyway.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import replace
 from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.prepared import Pending
 from toolcrib.question import Preview

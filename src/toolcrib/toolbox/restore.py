@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
 from typing import Any
 
 from toolcrib.call import CallKey
+from toolcrib.dataclass import replace
 from toolcrib.prepared import OneExecution, Pending, Prepared, Refused
 from toolcrib.saved_calls import fingerprint_of, prepared_from_json, prepared_to_json
 from toolcrib.toolbox import model_messages

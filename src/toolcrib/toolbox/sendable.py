@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from toolcrib.content import Audio, File, Image, Json, Text
+from toolcrib.dataclass import replace
 from toolcrib.errors import ErrorCode
 from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs
 from toolcrib.result import ToolResult

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Generator, Iterable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.context import Context
+from toolcrib.dataclass import replace
 from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.middleware import ExecuteStep, NextPrepare, PrepareStep
 from toolcrib.prepared import Lookups, Pending, Prepared, Ready, Refused, ResolvedTool

@@ -6,13 +6,13 @@ before the file is written.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview

@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from toolcrib.access import UNSEEN_CODE, Reach
@@ -23,6 +23,7 @@ from toolcrib.command.launch import BoundedOutput
 from toolcrib.command.launch.run_command import MAX_OUTPUT
 from toolcrib.command.remote import RemoteCommand
 from toolcrib.command.remote.code_files import look_at
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.result import ToolResult

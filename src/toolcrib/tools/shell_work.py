@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ from toolcrib.command.launch.contained import (
 )
 from toolcrib.command.launch.possible_hosts import possible_hosts
 from toolcrib.command.sandbox import Denial, Level, NoSandbox, Sandbox, SandboxError, SandboxInForce
+from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview

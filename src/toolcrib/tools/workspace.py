@@ -17,12 +17,12 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolcrib.access import PATHS, Access, Confinement, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError, as_tuple
 from toolcrib.folder_handles import (
     DIRECTORY,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from toolcrib.cli.console import DONE, NOT_DONE, out, quiet_logging, say, stdout
 from toolcrib.cli.mcp_servers import configured_servers, make_toolset
 from toolcrib.cli.mcp_states import NO_SERVERS
 from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
+from toolcrib.dataclass import replace
 from toolcrib.mcp.config import McpServer
 from toolcrib.visible import counted, on_one_line
 

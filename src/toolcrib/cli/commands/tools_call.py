@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -40,6 +40,7 @@ from toolcrib.cli.tool_settings import ToolsWanted
 from toolcrib.cli.user_files import approval_store, stored_secrets
 from toolcrib.command.sandbox import Files
 from toolcrib.command.sandbox.process.kernel import hide_own_process
+from toolcrib.dataclass import replace
 from toolcrib.errors import ErrorCode
 from toolcrib.events import CallFinished, Event, Notice, StatusChanged
 from toolcrib.spec import ToolSpec

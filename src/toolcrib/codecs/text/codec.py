@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from toolcrib.codecs.text.prose import read_no_calls
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.content import Text
 from toolcrib.conversation_cache import ConversationCache, cache_of
+from toolcrib.dataclass import replace
 from toolcrib.guided.lower import lower
 from toolcrib.guided.targets import target_for, target_named
 from toolcrib.messages import (

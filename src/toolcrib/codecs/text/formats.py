@@ -7,7 +7,6 @@ The order counts: a model's name is held against the patterns from top to bottom
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -31,6 +30,7 @@ from toolcrib.codecs.text.grammars import (
     tool_tags,
 )
 from toolcrib.codecs.text.grammars.gemma import FUNCTION_GEMMA, GEMMA_4
+from toolcrib.dataclass import replace
 from toolcrib.guided.merged import merged_calls
 
 __all__ = ["FALLBACK", "FORMS", "format_for", "format_named", "formats"]

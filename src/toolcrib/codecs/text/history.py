@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.pairing import Answered, ConversationStep, IdRule
 from toolcrib.codecs.text.escaping import escape_markers
 from toolcrib.codecs.text.form import Form, ResultText
 from toolcrib.content import Media, Text
+from toolcrib.dataclass import replace
 from toolcrib.messages import Message, MessagePart, Reasoning
 
 __all__ = ["TextWriter", "system_with"]

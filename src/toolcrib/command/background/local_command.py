@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 from toolcrib.command.background.process_input import ProcessInput
 from toolcrib.command.launch import (
@@ -16,6 +15,7 @@ from toolcrib.command.launch import (
     run_command,
 )
 from toolcrib.command.sandbox import Sandbox, SandboxError
+from toolcrib.dataclass import replace
 
 
 class LocalCommand:

@@ -8,13 +8,13 @@ sandbox: secrets, and files that other programs obey.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from toolcrib.access import Access, Reach
 from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.sandbox import Denial, Level, Permission, Sandbox, SandboxError
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.visible import spelled_out
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from toolcrib.command.judge.tokens import Token
 from toolcrib.command.not_proved import NotProved
@@ -21,6 +20,7 @@ from toolcrib.command.plan import (
     WordPart,
 )
 from toolcrib.command.programs.listing import is_number
+from toolcrib.dataclass import replace
 
 UNARY = re.compile(r"-[bcdefghknprstuwxzGLNOS]")
 BINARY = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from toolcrib.command.judge.tokens import Token
@@ -30,6 +29,7 @@ from toolcrib.command.plan import (
     Word,
     WordPart,
 )
+from toolcrib.dataclass import replace
 
 MAX_COMMANDS = 50  # in one plan
 NAME = re.compile(r"[A-Za-z0-9_./+:-]+|/?(?:[a-z]+/)*\[")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from toolcrib.command.judge.braces import expanded
 from toolcrib.command.judge.conditions import extended_test
@@ -34,6 +33,7 @@ from toolcrib.command.plan import (
     Word,
     commands,
 )
+from toolcrib.dataclass import replace
 
 MAX_DEPTH = 40  # levels of a tree; deeper is not reviewed by anybody
 

@@ -7,7 +7,6 @@ variable. `find … | xargs …` becomes `find … -print0 | xargs -0 …`, so t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.judge.recognise import OF_A_SHELL
@@ -17,6 +16,7 @@ from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE, find_exp
 from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
+from toolcrib.dataclass import replace
 
 MAX_DEPTH = 4
 

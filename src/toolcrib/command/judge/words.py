@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from toolcrib.command.judge.syntax import Node
 from toolcrib.command.not_proved import NotProved
@@ -25,6 +24,7 @@ from toolcrib.command.plan import (
     last_status,
 )
 from toolcrib.command.programs.checks import VARIABLES
+from toolcrib.dataclass import replace
 
 Inner = Callable[[Node], Plan]  # reads the inside of a substitution
 # Values, the pattern that a loop goes over, or what has printed the value by then.

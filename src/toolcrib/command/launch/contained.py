@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from toolcrib.access import PATHS, Access, Confinement, Reach
@@ -15,6 +14,7 @@ from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.command.judge.repository_history import VERSION_CONTROL, changes_history
 from toolcrib.command.sandbox import ConfiningSandbox, Denial, Sandbox, why_not_contained
 from toolcrib.command.sandbox.files.git_repositories import GitRepositories
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.secrets.pattern_search import looks_like_a_token
 

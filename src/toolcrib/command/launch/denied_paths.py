@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolcrib.access import PATHS, Access, Reach
@@ -20,6 +19,7 @@ from toolcrib.command.judge import paths
 from toolcrib.command.judge.secrets_below import secrets_below
 from toolcrib.command.sandbox import Files, Sandbox, SandboxError
 from toolcrib.command.sandbox.files.paths import within_any
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.checks import no_argument_file
 from toolcrib.command.programs.options import Arguments, Synopsis
+from toolcrib.dataclass import replace
 
 _GOALS = {
     "test", "tests", "check", "lint", "build", "all", "fmt", "format", "typecheck", "docs", "coverage", "help",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from toolcrib.command.programs.options import Synopsis
+from toolcrib.dataclass import replace
 
 _CONTEXT = "-A= -B= -C= --after-context= --before-context= --context="
 _GREP = Synopsis(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
+from toolcrib.dataclass import replace
 from toolcrib.guided.constraints import ToolCalls
 from toolcrib.guided.local.engine import Compiled, Engine, GuideError, Matcher
 from toolcrib.guided.lower import lower

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from toolcrib.credentials import CAMEL, foreign_credential, is_credential
+from toolcrib.dataclass import replace
 from toolcrib.forms import FormField, read_form
 from toolcrib.look_alikes import as_it_looks
 from toolcrib.question import Answer, InputRequest

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 
+from toolcrib.dataclass import replace
 from toolcrib.mcp.client.connection import Connection, Link, Notified
 from toolcrib.mcp.client.errors import ServerUnavailable
 from toolcrib.mcp.client.seams import RequestHandlers

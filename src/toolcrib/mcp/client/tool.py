@@ -101,7 +101,7 @@ class RemoteTool(FunctionTool[..., Any]):
 
     def _checked(self) -> Facts:
         """The facts, without a schema of results that cannot be used."""
-        from dataclasses import replace
+        from toolcrib.dataclass import replace
 
         from toolcrib.compiling.output import Output
         from toolcrib.errors import ToolDefinitionError

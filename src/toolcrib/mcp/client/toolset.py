@@ -6,11 +6,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolcrib.dataclass import replace
 from toolcrib.events import Event, ServerChanged
 from toolcrib.mcp.client.connection import Link
 from toolcrib.mcp.client.errors import ServerUnavailable

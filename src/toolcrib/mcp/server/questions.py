@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
 
+from toolcrib.dataclass import replace
 from toolcrib.events import Event
 from toolcrib.mcp.elicitation import answer_to, elicitation
 from toolcrib.mcp.server.served_call import CURRENT, ServedCall

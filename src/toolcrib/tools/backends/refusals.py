@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from toolcrib.access import Access, Reach
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.tools.backends.protocol import ABSENT, Backend, Change, Delete, Move, Permits, Write
 

@@ -141,7 +141,6 @@ async def _as_the_world_is(
     tool_list: ToolList, entry: Entry, tool: Any, definition: Definition, ctx: Context[Any]
 ) -> ToolSpec:
     from toolcrib.dataclass import replace
-
     from toolcrib.toolbox.foreign import ForeignCall
 
     name, grace = entry.name, entry.grace

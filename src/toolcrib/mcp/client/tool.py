@@ -101,9 +101,8 @@ class RemoteTool(FunctionTool[..., Any]):
 
     def _checked(self) -> Facts:
         """The facts, without a schema of results that cannot be used."""
-        from toolcrib.dataclass import replace
-
         from toolcrib.compiling.output import Output
+        from toolcrib.dataclass import replace
         from toolcrib.errors import ToolDefinitionError
 
         if self.facts.output_schema is None:

@@ -334,7 +334,8 @@ class Checkpoints:
 
     def _plan(self, target: Checkpoint, present: FileTree) -> UndoPlan:
         since = self._since(target)
-        trees, then = [*self._trees(since), present], [one.then for one in since]
+        trees = [*self._trees(since), present]
+        then: list[Whose] = [one.then for one in since]
         return make_plan(trees, then, target.time, lambda path: birth_time(os.path.join(self.root, path)))
 
     def _taken_out(self, target: Checkpoint, present: FileTree) -> set[str]:

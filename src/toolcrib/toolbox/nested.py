@@ -47,15 +47,14 @@ class BothPolicies:
     def about(self, request: PolicyRequest) -> tuple[Policy, Policy]:
         """The two policies for a call: of the outer one, absolute paths mean those in the folder of its tool, too."""
         outer = self._outer.policy
-        if request.prepared is None or not hasattr(outer, "within"):
-            return outer, self._own
-        if not (folder := base_folder(request.prepared)):
+        within: Any = getattr(outer, "within", None)
+        if request.prepared is None or within is None or not (folder := base_folder(request.prepared)):
             return outer, self._own
         if self._placed[0] is not outer:
             self._placed = outer, {}
         known = self._placed[1]
         if folder not in known:
-            known[folder] = outer.within(folder)
+            known[folder] = within(folder)
         return known[folder], self._own
 
     @property

@@ -373,7 +373,9 @@ def _check_saved(data: Mapping[str, Any]) -> None:
         raise TypeError("expected other arguments as an object, and why it was approved as a text")
     if (inside := data.get("inside")) is not None:
         for item in inside["results"]:
-            int(item["index"]), str(item["mark"]), ToolResult.from_dict(item["result"])
+            ToolResult.from_dict(item["result"])
+            if not (isinstance(item["index"], int) and isinstance(item["mark"], str)):
+                raise TypeError("expected the index and the mark of a call within a call")
         for _, answer in inside["answers"]:
             Answer(**answer)
 

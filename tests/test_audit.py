@@ -19,6 +19,7 @@ from toolcrib import Answer, Effect, Toolbox, Verdict, tool
 from toolcrib.audit import AuditError, AuditLog, read_key, verify
 from toolcrib.audit.chain import Chain
 from toolcrib.cli.main import main
+from toolcrib.secrets import Environment
 
 KEY = b"k" * 32
 
@@ -84,6 +85,21 @@ async def test_secrets_are_masked_before_they_are_written(tmp_path: Path) -> Non
     log.flush()
     assert "hunter2" not in log.path.read_text()
     assert len(lines(log)[0]["arguments"]) == 501
+
+
+@pytest.mark.parametrize(("length", "times"), [(40, 1), (3_000, 2), (3_000, 40), (20_000, 1), (20_000, 3)])
+async def test_a_secret_is_masked_however_long_it_is_and_however_often_it_stands_there(
+    length: int, times: int, tmp_path: Path
+) -> None:
+    key = "".join(f"{number:x}-" for number in range(length))[:length]
+    log = AuditLog(tmp_path / "a.jsonl", key=KEY)
+    box = Toolbox([save], autonomy="full", audit=log, secrets=Environment(("BIG",), environ={"BIG": key}))
+    await box.call("save", {"path": "x", "text": f"begin {' '.join([key] * times)} end"})
+    await box.call("nothing", {"pth": key * times})
+    log.flush()
+    text = log.path.read_text()
+    assert "begin" in text or times * length > 32_000
+    assert not any(key[at : at + 16] in text for at in range(0, length - 16, 7))
 
 
 async def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:

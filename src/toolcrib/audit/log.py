@@ -26,7 +26,10 @@ __all__ = ["AuditLog"]
 
 MAX_TEXT = 500  # characters of arguments in a line; the line's fingerprint stands for all of them
 AS_TEXT = json.JSONEncoder(ensure_ascii=False, default=str).encode
-MAX_MASKED = 8 * MAX_TEXT  # characters that are masked before the text is cut: a cut secret is not recognised
+MAX_MASKED = 32_000  # characters that are masked
+LONGEST_SECRET = (
+    24_000  # characters at their end that are not shown: a secret that was cut there is not recognised
+)
 
 Mask = Callable[[str], str]
 
@@ -192,8 +195,10 @@ class AuditLog:
 
     def _short(self, value: Any, mask: Mask | None) -> str:
         text = value if isinstance(value, str) else AS_TEXT(value)
-        text = text[:MAX_MASKED]
-        masked = self._mask(text if mask is None else mask(text))
+        begun = text[:MAX_MASKED]
+        masked = self._mask(begun if mask is None else mask(begun))
+        if len(begun) < len(text):
+            return masked[:-LONGEST_SECRET][:MAX_TEXT] + "…"
         return masked if len(masked) <= MAX_TEXT else masked[:MAX_TEXT] + "…"
 
 

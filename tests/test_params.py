@@ -771,3 +771,18 @@ async def test_a_field_may_have_any_name() -> None:
     for name in names:
         told = await Toolbox([show]).call("show", {name: 3})
         assert not told.is_error and f"'{name}': 3" in told.text
+
+
+async def test_a_value_that_is_told_again_is_cut_between_words() -> None:
+    """Masking knows a secret as a whole: of one that was cut, the rest would stay."""
+    key = "k" * 100
+
+    @tool(effect=Effect.READ, secrets=())
+    def count(n: int) -> int:
+        """Count."""
+        return n
+
+    result = await Toolbox([count]).call("count", {"n": f"the value is {key} and more"})
+    assert result.text.splitlines()[1] == '- n: expected integer, got string "the value is …'
+    result = await Toolbox([count]).call("count", {"n": key})
+    assert result.text.splitlines()[1] == '- n: expected integer, got string "kkkkkkk…'

@@ -13,10 +13,12 @@ from typing import Any, Final
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import FieldError
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, kind_of
+from toolcrib.word_cuts import begun_word
 
 __all__ = ["Failure", "Member", "expectation", "field_errors", "resolve", "step", "variants"]
 
 MAX_SHOWN = 80  # characters of an offending value that are echoed
+MIN_SHOWN = 8  # of one that begins with a longer word
 MAX_ALLOWED = 20  # allowed values that are listed
 MAX_FIELDS = 8  # fields of an object, or forms of a union, that are listed
 
@@ -437,7 +439,8 @@ def show(value: Any) -> str:
         return "null"
     text = _literal(value)
     if len(text) > MAX_SHOWN:
-        text = text[:MAX_SHOWN] + "…"
+        begun = text[:MAX_SHOWN]  # of a secret that is cut, masking would not know the beginning
+        text = begun[: max(MAX_SHOWN - begun_word(begun), MIN_SHOWN)] + "…"
     return f"{kind_of(value)} {text}"
 
 

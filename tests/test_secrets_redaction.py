@@ -82,6 +82,7 @@ LONG_FORMS: dict[str, Callable[[str], str]] = {
     "zero width between": lambda v: "\u200b".join(v),
     "marks of direction between": lambda v: "\u202a".join(v),
     "selectors between": lambda v: "\ufe0f".join(v),
+    "wrapped in a drawn table": lambda v: f"\u2502 {v[:9]} \u2502\n\u2502 {v[9:]} \u2502",
     "wide spaces between": lambda v: "\u3000".join(v),
     "string pieces": lambda v: json.dumps(v[:5]) + " + " + json.dumps(v[5:]),
     "powershell": lambda v: base64.b64encode(v.encode("utf-16-le")).decode(),

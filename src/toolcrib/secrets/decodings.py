@@ -21,13 +21,16 @@ __all__ = ["MAX_DEPTH", "Decoding", "decodings", "may_have_escapes", "start_of_u
 
 MAX_DEPTH = 3  # how often a text is decoded
 
-# UTF-8 of white space, and of characters of zero width, of marks of direction and of selectors of variants.
-_BLANK = rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xc2[\x85\xa0]|\xe3\x80\x80"
-_UNSEEN = (
-    rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xc2\xad|\xcd\x8f"
-    rb"|\xd8\x9c"
+# UTF-8 of white space and of lines that are drawn around a table.
+_BLANK = (
+    rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe2[\x94\x95][\x80-\xbf]|\xc2[\x85\xa0]|\xe3\x80\x80"
 )
-_BEGUN = rb"\xe2[\x80\x81]?|\xef[\xbb\xb8]?|\xe3\x80?|[\xc2\xd8\xcd]"  # the first bytes of these
+# UTF-8 of characters of zero width, of marks of direction and of selectors of variants.
+_UNSEEN = (
+    rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf"
+    rb"|\xc2\xad|\xcd\x8f|\xd8\x9c"
+)
+_BEGUN = rb"\xe2[\x80\x81\x94\x95]?|\xef[\xbb\xb8]?|\xe3\x80?|[\xc2\xd8\xcd]"  # the first bytes of these
 _TERMINAL = rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|[()][0AB])"
 _TEXT_ESCAPE = (
     rb"""%(?P<url>[0-9A-Fa-f]{2})

@@ -130,16 +130,17 @@ def may_have_escapes(data: bytes) -> bool:
     return not data.isascii() and _HIDDEN_OR_BLANK.search(data) is not None
 
 
-def decodings(data: bytes) -> Iterator[Decoding]:
+def decodings(data: bytes, *, of_terminals: bool = True) -> Iterator[Decoding]:
     """The text as it is, then decoded once, twice, …, as long as that changes it.
 
-    Whoever shortens the data of one shortens the next, too.
+    Whoever shortens the data of one shortens the next, too. Bytes that were no text are not `of_terminals`: they hold
+    the sign of a terminal by accident, and each would be decoded twice.
     """
     decoding: Decoding | None = Decoding(data)
     of_terminal = False
     while decoding is not None and decoding.depth <= MAX_DEPTH:
         yield decoding
-        of_terminal = of_terminal or b"\x1b" in decoding.data
+        of_terminal = of_terminal or (of_terminals and b"\x1b" in decoding.data)
         decoding = decoding.decoded()
     decoding = Decoding(data, escapes=_BUT_TERMINAL).decoded() if of_terminal else None
     while decoding is not None and decoding.depth <= MAX_DEPTH:

@@ -52,7 +52,9 @@ class SecretFinder:
         """Where secrets stand in a text; spans may overlap. Of a dump (`xxd`, `od`), whole lines are meant."""
         spans = self._spans(data)
         for dump in dumps_in(data):
-            spans += ((*dump.place(start, end), name) for start, end, name in self._spans(dump.data))
+            spans += (
+                (*dump.place(start, end), name) for start, end, name in self._spans(dump.data, text=False)
+            )
         return spans
 
     def finds_nothing(self, data: bytes) -> bool:
@@ -66,9 +68,9 @@ class SecretFinder:
         exact = () if self._exact is None else self._exact.find(data)
         return next(iter(flat), None) is None and next(iter(exact), None) is None
 
-    def _spans(self, data: bytes) -> list[Span]:
+    def _spans(self, data: bytes, *, text: bool = True) -> list[Span]:
         spans: list[Span] = []
-        for decoding in decodings(data):
+        for decoding in decodings(data, of_terminals=text):
             if self._flat is not None:
                 flat = FlattenedText(decoding.data)
                 for start, encoding in self._flat.find(flat.text):

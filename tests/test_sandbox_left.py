@@ -170,7 +170,8 @@ def test_many_commands_of_one_sandbox_hold_each_placeholder_once(tmp_path: Path)
     releases = [held.hold(paths)]
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors are no paths
     releases += [held.hold(paths) for _ in range(50)]
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    # Others that earlier tests left may be closed meanwhile.
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
     for release in releases:
         assert placeholders.is_placeholder(paths[0])
         release(None)  # type: ignore[arg-type]

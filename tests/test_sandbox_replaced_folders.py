@@ -207,4 +207,5 @@ def test_folders_in_the_place_of_gits_files_stop_no_later_command(tmp_path: Path
     assert run(sandbox, made, tmp_path).code == 0
     before = len(list(Path("/proc/self/fd").iterdir()))
     assert run(sandbox, "echo again", tmp_path).said == "again\n"
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    # Others that earlier tests left may be closed meanwhile.
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before

@@ -196,7 +196,7 @@ NO_RM = [
     "env - rm x", "python3 -c 'import os; os.system(\"rm x\")'", "python3 -c 'run([\"rm\", \"x\"])'", "perl -e 'system(\"rm x\")'", "perl -e 'exec qw(rm x)'", "hyperfine 'rm x'",
     "awk 'BEGIN{system(\"rm x\")}'", "sed '1e rm x' a.txt", "valgrind rm x", "perf stat -- rm x", "proxychains4 -q rm x", "git rebase -x 'rm x' HEAD",
     "git bisect run rm x", "git rebase --exec='rm x' HEAD", "git filter-branch --tree-filter 'rm x'", "git -c core.editor='rm x' commit",
-    "git config alias.x '!rm x'; git x", "printf -v 'a[$(rm x)]' 1", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'", "mytool --run='rm x'",
+    "git config alias.x '!rm x'; git x", "printf -v 'a[$(rm x)]' 1", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'",
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
@@ -213,6 +213,19 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
     box = boxed(ws, policy=RulePolicy("full", [rule]))
     found = {command: (await prepared(box, command)).kind for command in commands}
     assert {command: kind for command, kind in found.items() if kind != DENIED} == {}
+
+
+PERHAPS_RM = [
+    "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
+    "python3 -c 'print(\"rm x\")'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "sed -i 's/rm /mv /' a.txt", "bash -c 'mytool \"rm x\"'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", [Verb.DENY, Verb.ASK])
+async def test_a_denied_command_in_a_text_that_may_be_data_asks(ws: Workspace, verb: Verb) -> None:
+    box = boxed(ws, policy=RulePolicy("full", [Rule(verb=verb, commands=(CommandPattern("rm *"),))]))
+    found = {command: (await prepared(box, command)).kind for command in PERHAPS_RM}
+    assert found == dict.fromkeys(PERHAPS_RM, ASKED)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ class Access:
     - `free`: needs no approval of its own, because it was proved harmless or belongs to another access that is listed.
       Only rules that deny or ask look at it.
     - `hint`: another form of a listed command, or a command that a listed one may run; not one more command.
+    - `perhaps`: such a command in a text that may as well be data, like a message. A rule that denies it asks.
     - `filtered`: the tool asks `ctx.permits` about each thing that it gives, and leaves out what is denied, or a
       sandbox hides what `ctx.denied_paths` finds.
     - `code`: a digest of the files whose code a command runs; an approval of the command holds for that code alone.
@@ -80,6 +81,7 @@ class Access:
     prefix: tuple[str, ...] = ()
     free: bool = False
     hint: bool = False
+    perhaps: bool = False
     filtered: bool = False
     real: bool = False
     secret: bool = False

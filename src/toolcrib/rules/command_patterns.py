@@ -86,5 +86,5 @@ def match_commands(patterns: Sequence[CommandPattern], access: Access) -> MatchL
     if not access.argv:
         return PARTLY  # nobody knows what an opaque command runs
     if any(pattern.surely_matches(access.argv) for pattern in patterns):
-        return YES
+        return PARTLY if access.perhaps else YES
     return PARTLY if any(pattern.may_match(access.argv) for pattern in patterns) else NO

@@ -63,7 +63,16 @@ FILE_LIST = re.compile(  # an option whose file names more files
     re.DOTALL,
 )
 BASH_QUOTE = "$'"
-EVALUATE = {"printf", "test", "["}  # a shell's own run what stands in the name of a variable
+# Code that may run commands: only there are its texts taken for some.
+RUNS_COMMANDS = re.compile(
+    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
+    re.IGNORECASE,
+)
+EVALUATE = {"printf", "test", "[", "let"}  # a shell's own run what stands in the name of a variable
+
+
+class _Perhaps(tuple[str, ...]):
+    """The words of a command in a text that may as well be data, such as a message or a title."""
 
 
 def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
@@ -122,7 +131,9 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
 
 def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
     return (
-        Access(Reach.RUN, shlex.join(argv), argv, free=True, hint=True)
+        Access(
+            Reach.RUN, shlex.join(argv), tuple(argv), free=True, hint=True, perhaps=isinstance(argv, _Perhaps)
+        )
         for argv in itertools.islice(found, MAX_COMMANDS)
     )
 
@@ -177,14 +188,17 @@ def _handed_over(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
 def _in_words(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
     """Commands in words of several words, of a program that may run what it is given, or evaluates it as code."""
     name = argv[0].rpartition("/")[2]
-    runs = traits_of(name).runs == "code" or (name not in SYNOPSES and name not in FAMILIES)
+    code = traits_of(name).runs == "code"
+    runs = code or (name not in SYNOPSES and name not in FAMILIES)
     if depth >= MAX_DEPTH or not (runs or name in EVALUATE):
         return
     for word in argv[1:MAX_WORDS]:
         text = word.partition("=")[2] if word[:1] == "-" else word
         if (runs and " " in text.strip()) or "$(" in text or "`" in text:
+            sure = name in EVALUATE or (code and RUNS_COMMANDS.search(text) is not None)
             for script in (text, *scripts_in(text, name)):
-                yield from _found_in(script, depth + 1)
+                found = _found_in(script, depth + 1)
+                yield from found if sure else map(_Perhaps, found)
 
 
 def _carries_commands(name: str) -> bool:

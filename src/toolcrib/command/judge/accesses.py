@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.command.judge import paths, variables
-from toolcrib.command.judge.destructive import GITS_RUNNERS, scripts_in
+from toolcrib.command.judge.destructive import GITS_RUNNERS, commands_in_options, scripts_in
 from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
@@ -68,6 +68,7 @@ RUNS_COMMANDS = re.compile(
     r"system|popen|subprocess|exec|spawn|getline|\bqx\b|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
     re.IGNORECASE,
 )
+GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
 EVALUATE = {"printf", "test", "[", "let"}  # a shell's own run what stands in the name of a variable
 
 
@@ -161,6 +162,8 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
         yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
     if depth >= MAX_DEPTH:
         return
+    for value in commands_in_options(argv[:MAX_WORDS]):
+        yield from _found_in(value, depth + 1)
     if (script := script_of(list(argv))) is not None:
         yield from _found_in(script, depth + 1)
     elif name == "eval":
@@ -174,12 +177,15 @@ def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
 def _handed_over(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
     """Commands that git runs because of its arguments: aliases, settings, and what it runs for each of many things."""
     for at, word in enumerate(argv[1:MAX_WORDS], start=1):
-        setting, _, value = word.partition("=")
+        following = " ".join(argv[at + 1 : at + 2])
+        setting, _, value = word.removeprefix("-c").partition("=")
         if setting.lower().startswith("alias."):
-            value = value or " ".join(argv[at + 1 : at + 2])
+            value = value or following
             yield from _found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
-        elif argv[at - 1] == "-c" and " " in value:
+        elif (argv[at - 1] == "-c" or word[:2] == "-c") and " " in value:
             yield from _found_in(value.lstrip("!"), depth + 1)
+        elif (match := GITS_SHORT.fullmatch(word)) is not None and " " in (value := match[1] or following):
+            yield from _found_in(value, depth + 1)
     words = {word.partition("=")[0] for word in argv[1:NEAR]}
     if any(needed <= words for needed in GITS_RUNNERS):
         yield from _commands_inside(argv, depth)

@@ -54,7 +54,9 @@ GITS_RUNNERS = (
     {"filter-branch"},
 )
 HOLDS_COMMAND = re.compile(
-    r"(?:--(?:checkpoint-action=exec|to-command|use-compress-program|rsh)|[\w.-]+=!)=?(.*)", re.DOTALL
+    r"(?:--(?:checkpoint-action=exec|to-command|(?:use-)?compress-program|rsh|extcmd|exec|upload-pack|receive-pack|"
+    r"open-files-in-pager)(?:=|\Z)|[\w.-]+=!)(.*)",
+    re.DOTALL,
 )
 
 
@@ -138,12 +140,19 @@ def _listed(before: Sequence[Sequence[str]]) -> list[str]:
 def _handed_over(argv: Sequence[str], depth: int) -> str | None:
     """What is destroyed by a command that git, tar or rsync runs because of an option."""
     words = set(argv[1:5])
-    scripts = [match[1] for word in argv[1:] if (match := HOLDS_COMMAND.match(word)) is not None]
+    scripts = commands_in_options(argv)
     if any(needed <= words for needed in GITS_RUNNERS):
         scripts += [" ".join(argv[3:]), *argv[3:]]
     return next(
         (found for script in scripts if (found := destruction_in(script, depth + 1)) is not None), None
     )
+
+
+def commands_in_options(argv: Sequence[str]) -> list[str]:
+    """The values of options that are commands, joined to their options or as the next word."""
+    found = ((HOLDS_COMMAND.fullmatch(word), at) for at, word in enumerate(argv[1:], start=2))
+    values = (match[1] or " ".join(argv[at : at + 1]) for match, at in found if match is not None)
+    return [value for value in values if value]
 
 
 def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -52,6 +54,32 @@ def go(child: subprocess.Popen[str]) -> None:
     assert child.stdin is not None
     child.stdin.write("\n")
     child.stdin.flush()
+
+
+def test_what_is_stored_has_its_name_on_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, waited = tmp_path / "a.json", list[tuple[bool, bool]]()
+    fsync = os.fsync
+
+    def noted(fd: int) -> None:
+        waited.append((os.path.samestat(os.fstat(fd), tmp_path.stat()), path.exists()))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    ApprovalStore(path).add(ONE)
+    assert waited[-1] == (True, True)  # its folder, after the file had its name
+
+
+def test_a_file_system_that_cannot_sync_folders_stores_approvals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "cannot sync folders")
+
+    monkeypatch.setattr(os, "fsync", cannot)
+    store = ApprovalStore(tmp_path / "a.json")
+    store.add(ONE)
+    assert [one.id for one in store.all()] == ["id"]
 
 
 @pytest.mark.promise("policy.md", "Several processes may use that file at once.")

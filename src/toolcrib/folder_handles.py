@@ -216,9 +216,13 @@ def scanned(folder: FolderHandle) -> Generator[Iterator[os.DirEntry[str]]]:
 
 
 def sync_folder(folder: FolderHandle) -> None:
-    """Wait until the names in a folder are on disk, where the system can do that for a folder."""
+    """Wait until the names in a folder are on disk, where the system can do that for a folder. Raises OSError."""
     if isinstance(folder, int):
-        os.fsync(folder)
+        try:
+            os.fsync(folder)
+        except OSError as problem:
+            if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # what file systems say that cannot
+                raise
 
 
 def copy_attributes(folder: FolderHandle, name: str, fd: int, old: os.stat_result) -> None:

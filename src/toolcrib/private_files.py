@@ -12,6 +12,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolcrib.folder_handles import close_handle, open_root, sync_folder
+
 __all__ = [
     "OPEN_FLAGS",
     "belongs_to_another_user",
@@ -82,6 +84,11 @@ def write_new_private_file(path: Path, data: bytes) -> None:
 
     There is no file if it could not be written whole.
     """
+    _write_new(path, data)
+    _sync_names(path.parent)
+
+
+def _write_new(path: Path, data: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -94,10 +101,25 @@ def write_new_private_file(path: Path, data: bytes) -> None:
 
 
 def replace_private_file(path: Path, data: bytes) -> None:
-    """Replace the content of a file in one step: a reader sees the old or the new content. Raises OSError."""
+    """Replace the content of a file in one step: a reader sees the old or the new content. Raises OSError.
+
+    The new content is on disk when this returns, under the file's name.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
-        write_new_private_file(temporary, data)
+        _write_new(temporary, data)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+    _sync_names(path.parent)
+
+
+def _sync_names(folder: Path) -> None:
+    try:
+        handle = open_root(str(folder))
+    except PermissionError:  # a folder that may be written to and not read
+        return
+    try:
+        sync_folder(handle)
+    finally:
+        close_handle(handle)

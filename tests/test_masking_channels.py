@@ -9,7 +9,7 @@ import io
 import json
 import logging
 import shlex
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from toolcrib import (
     Verdict,
     tool,
 )
-from toolcrib.agent import TranscriptFile
+from toolcrib.agent import Reason, TranscriptFile
 from toolcrib.audit import AuditLog
 from toolcrib.call import CallKey
 from toolcrib.content import Audio, File, Image, Json, Text
@@ -51,7 +51,9 @@ from toolcrib.events import (
     event_to_dict,
 )
 from toolcrib.facts import MaxOutput
+from toolcrib.messages import Request, Response
 from toolcrib.models import Scripted
+from toolcrib.models.model import last_of
 from toolcrib.question import Lasting, Preview, Question
 from toolcrib.repair import Edit
 from toolcrib.rules import read_rules
@@ -594,6 +596,45 @@ async def test_a_number_that_is_secret_leaves_data_readable(tmp_path: Path) -> N
     result = await box.call("give", {})
     assert result.structured == {"pin": "[secret PIN]"}
     assert "48151623421" not in json.dumps(result.to_dict())
+
+
+class Fails:
+    """A model whose client library says the key in its error."""
+
+    name = "fails"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        fails()
+        yield
+
+    async def respond(self, request: Request) -> Response:
+        return await last_of(self.stream(request))
+
+
+async def test_no_model_and_no_agent_that_fails_logs_it(tmp_path: Path) -> None:
+    @tool(effect=Effect.READ, secrets=())
+    async def opens(ctx: Context) -> str:
+        "Open something for the run."
+
+        class Owned:
+            async def aclose(self) -> None:
+                fails()
+
+            def news(self) -> list[str]:
+                return []
+
+        ctx.of_run(lambda emit: Owned())
+        return "opened"
+
+    with listening(tmp_path, opens, use) as ear:
+        outer = Agent(
+            Scripted([{"calls": [{"name": "opens", "arguments": {}}]}, {"text": "x"}]), toolbox=ear.box
+        )
+        assert (await outer.run("open")).finished
+        assert (await Agent(Fails(), toolbox=ear.box).run("hello")).reason is Reason.MODEL_ERROR
+        said = ear.lines.getvalue()
+    assert "what a run owned could not be closed" in said and "the model fails failed" in said
+    assert said.count("RuntimeError: [secret API_KEY]") == 2
 
 
 @pytest.mark.promise("security.md", "A secret reaches the tool that declared it, and nobody else")

@@ -20,6 +20,7 @@ from toolcrib.messages import (
     TextChunk,
 )
 from toolcrib.models.model import Model, ModelError
+from toolcrib.toolbox.operator_log import Mask, log_failure
 
 __all__ = ["read_answer", "turn_finished", "was_cut_off"]
 
@@ -32,12 +33,13 @@ async def read_answer(
     streaming: StreamingTurn,
     partial_calls: bool,
     tell: Callable[[Event], None] | None,
+    mask: Mask,
 ) -> Response:
     """The complete answer. Raises ModelError if the stream fails, or ends without a complete answer.
 
     `tell` is told of text and thinking as they come, and of waits. Partial calls go to `streaming` where
-    `partial_calls` or `tell` want them. Whatever else the model's client library raises is logged, and becomes a
-    ModelError; the caller's own cancellation is raised as it is.
+    `partial_calls` or `tell` want them. Whatever else the model's client library raises is logged without
+    secrets, and becomes a ModelError; the caller's own cancellation is raised as it is.
     """
     response: Response | None = None
     waiting = Waiting(model.name, streaming.turn, tell)
@@ -56,7 +58,7 @@ async def read_answer(
             except BaseException as error:
                 if belongs_to_caller(error):
                     raise
-                raise _failure(model, error) from error
+                raise _failure(model, error, mask) from error
             waiting.heard()
             if isinstance(chunk, CallChunk):
                 if partial_calls or tell is not None:
@@ -88,10 +90,8 @@ async def read_answer(
     return response
 
 
-def _failure(model: Model, error: BaseException) -> ModelError:
-    import logging
-
-    logging.getLogger("toolcrib").error("the model %s failed", model.name, exc_info=error)
+def _failure(model: Model, error: BaseException, mask: Mask) -> ModelError:
+    log_failure(f"the model {model.name} failed", mask)
     words = shortened(str(error) or type(error).__name__)
     return ModelError(f"the model {model.name} failed: {words}")
 

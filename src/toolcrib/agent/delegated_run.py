@@ -13,7 +13,7 @@ from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.facts import Facts
-from toolcrib.toolbox.operator_log import Mask, unmasked
+from toolcrib.toolbox.operator_log import Mask, mask_of
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ class DelegatedRun:
             self.run.box.forget(self.run.id)
             raise ToolError(refusal)
 
+    @property
+    def mask(self) -> Mask:
+        """Takes out the secrets of its toolbox, which the outer one may not know."""
+        return mask_of(self.run.box.masking)
+
     def _refusal(self, settings: AgentSettings, max_depth: int) -> str:
         """Why this agent may not have the task here; "" if it may."""
         outer = self.run.account.outer
@@ -93,8 +98,7 @@ class DelegatedRun:
         why = ""
         if clock is not None and clock.over and outcome.reason is Reason.CANCELLED:
             why = f"its time of {counted(clock.seconds, 'second')} is over"
-        masking = self.run.box.masking  # the secrets of its toolbox are not known to the outer one
-        return result_text(outcome, why, unmasked if masking is None else masking.mask)
+        return result_text(outcome, why, self.mask)
 
 
 def result_text(outcome: Outcome[Any], why: str, mask: Mask) -> str:

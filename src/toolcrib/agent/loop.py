@@ -54,7 +54,7 @@ from toolcrib.prepared import Refused
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox, ToolList, model_messages
 from toolcrib.toolbox.foreign import ForeignCall
-from toolcrib.toolbox.operator_log import unmasked
+from toolcrib.toolbox.operator_log import mask_of, unmasked
 from toolcrib.toolbox.suspension import Suspension
 from toolcrib.visible import counted
 
@@ -444,7 +444,7 @@ class RunLoop:
             model = traced_model(model, self.box)
         if self._typed is not None and tell is not None:
             model = self._typed.watched(model, tell)
-        answer = read_answer(model, request, streaming, partial_calls, tell)
+        answer = read_answer(model, request, streaming, partial_calls, tell, mask_of(self.box.masking))
         return await ForeignCall(answer, None, self.box.registry.grace)
 
     def _note(self, words: str) -> None:

@@ -32,7 +32,7 @@ from toolcrib.messages import (
 from toolcrib.models.model import Model, ModelError
 from toolcrib.models.providers import AZURE_HOSTS
 from toolcrib.toolbox import telemetry_names as names
-from toolcrib.toolbox.operator_log import Mask, unmasked
+from toolcrib.toolbox.operator_log import Mask, mask_of
 from toolcrib.toolbox.telemetry import Span, Telemetry
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run_span(
 
 def traced_model(model: Model, box: Toolbox[Any]) -> Model:
     """The model, with a span for each request."""
-    return TracedModel(model, box.telemetry, box.masking.mask if box.masking is not None else unmasked)
+    return TracedModel(model, box.telemetry, mask_of(box.masking))
 
 
 class TracedModel:

@@ -35,7 +35,7 @@ from toolcrib.toolbox.dry_run import DryRuns
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of, nested_masking
-from toolcrib.toolbox.operator_log import Mask, OperatorLog, unmasked
+from toolcrib.toolbox.operator_log import Mask, OperatorLog, mask_of
 from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.policy import Approver, Policy, as_policy
@@ -163,11 +163,11 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         clock, timer = with_fallback(clock, time.time), with_fallback(timer, time.perf_counter)
         self.sink = EventSink(clock)
         self.masking = masking_of(secrets, self.sink) if secrets is not None else None
-        self._mask: Mask = self.masking.mask if self.masking is not None else unmasked
+        self._mask: Mask = mask_of(self.masking)
         self.registry = Registry(override=override, grace=grace, mask=self._mask)
         self._limiter = limiter_of(limits)
         self._audit = audit
-        self._runs = Runs(self.sink)
+        self._runs = Runs(self.sink, self._mask)
         where = str(project) if project else ""
         self._approvals = Approvals(
             self._runs, storage=approvals, project=where, clock=clock, mask=self._mask
@@ -307,7 +307,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         made = copy.copy(self)
         made._portal = Portal()
         made.masking, made.sink = nested_masking(self.masking, outer.masking, outer.sink)
-        made._mask = made.masking.mask if made.masking is not None else unmasked
+        made._mask = mask_of(made.masking)
         made._limiter = both_limiters(self._limiter, outer._limiter, run)
         made._audit = outer._audit if outer._audit is not None else self._audit
         made._runs, made._approving = outer._runs, outer._approving

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.events import Notice
 from toolcrib.sink import EventSink
 
-__all__ = ["Mask", "OperatorLog", "log_failure", "shown_value", "unmasked"]
+if TYPE_CHECKING:
+    from toolcrib.secrets.masking import Masking
+
+__all__ = ["Mask", "OperatorLog", "log_failure", "mask_of", "shown_value", "unmasked"]
 
 T = TypeVar("T")
 
@@ -22,6 +25,11 @@ def unmasked(value: T) -> T:
     return value
 
 
+def mask_of(masking: Masking | None) -> Mask:
+    """What takes secrets out of a toolbox's texts and data, given its masking."""
+    return unmasked if masking is None else masking.mask
+
+
 def shown_value(value: Any) -> str:
     """The type and the beginning of a value that code of a user gave, whatever its own text does."""
     try:
@@ -30,12 +38,14 @@ def shown_value(value: Any) -> str:
         return type(value).__name__
 
 
-def log_failure(what: str, mask: Mask) -> None:
-    """Log the exception that is being handled, whole and without secrets."""
+def log_failure(what: str, mask: Mask, problem: BaseException | None = None) -> None:
+    """Log an exception, or the one that is being handled, whole and without secrets."""
     import logging
+    import sys
     import traceback
 
-    logging.getLogger("toolcrib").error("%s", mask(f"{what}:\n{traceback.format_exc()}"))
+    trace = "".join(traceback.format_exception(problem or sys.exception()))
+    logging.getLogger("toolcrib").error("%s", mask(f"{what}:\n{trace}"))
 
 
 class OperatorLog:

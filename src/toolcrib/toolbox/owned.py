@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from toolcrib.events import Event
+from toolcrib.toolbox.operator_log import Mask, log_failure
 
 __all__ = ["OwnedByRun", "OwnedObjects"]
 
@@ -28,7 +29,8 @@ class OwnedByRun(Protocol):
 class OwnedObjects:
     """The objects that runs own, by run and by the function that made them."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
         self._of_runs: dict[str, dict[Any, Any]] = {}
         self._lock = threading.Lock()
 
@@ -75,7 +77,7 @@ class OwnedObjects:
             return
         import asyncio
 
-        closing = asyncio.ensure_future(_close(list(objects.values())))
+        closing = asyncio.ensure_future(_close(list(objects.values()), self._mask))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
         await asyncio.shield(closing)
@@ -84,10 +86,9 @@ class OwnedObjects:
 _closing: set[Any] = set()  # the loop itself keeps no task alive
 
 
-async def _close(objects: list[OwnedByRun]) -> None:
+async def _close(objects: list[OwnedByRun], mask: Mask) -> None:
     import asyncio
-    import logging
 
     for ended in await asyncio.gather(*(owned.aclose() for owned in objects), return_exceptions=True):
         if isinstance(ended, Exception):
-            logging.getLogger("toolcrib").error("what a run owned could not be closed", exc_info=ended)
+            log_failure("what a run owned could not be closed", mask, ended)

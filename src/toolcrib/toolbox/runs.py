@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolcrib.call import CallKey
 from toolcrib.sink import EventSink
+from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.owned import OwnedObjects
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Runs:
     that is outermost: its approvals hold for them, and its limits.
     """
 
-    def __init__(self, sink: EventSink) -> None:
+    def __init__(self, sink: EventSink, mask: Mask = unmasked) -> None:
         self._sink = sink
         self._provenance: dict[str, Provenance] = {}
         self._approved: dict[str, list[tuple[Any, Any]]] = {}
@@ -57,7 +58,7 @@ class Runs:
         self._described: dict[str, dict[Any, Any]] = {}
         self._accounts: dict[str, Any] = {}
         self._covers: dict[str, Covers] = {}
-        self.owned = OwnedObjects()
+        self.owned = OwnedObjects(mask)
         self.clocks: dict[str, Clock] = {}  # of runs that have a time of their own
         self.reviewed = False  # whether a reviewer looks at where content came from, and what the user wrote
 

@@ -13,6 +13,7 @@ from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.event_loops import in_loop
 from toolcrib.events import Event
 from toolcrib.result import ToolResult
+from toolcrib.toolbox.operator_log import log_failure
 from toolcrib.toolbox.provenance import of_messages
 from toolcrib.visible import counted
 
@@ -82,9 +83,7 @@ class BackgroundTask:
         except ToolError as unfinished:
             self.text = unfinished.message
         except Exception:
-            import logging
-
-            logging.getLogger("toolcrib").exception("the agent of task %s failed", self.id)
+            log_failure(f"the agent of task {self.id} failed", work.mask)
             self.text = FAILED
         finally:
             self.seconds = time.monotonic() - self._started

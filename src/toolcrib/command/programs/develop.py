@@ -263,10 +263,11 @@ SYNOPSES: dict[str, Synopsis] = {
     "yarn install": Synopsis("--frozen-lockfile --immutable", "", "exec"),
     "pnpm install": Synopsis("--frozen-lockfile -D", "data*", "exec"),
     **{f"{pip} {verb}": usage for pip in ("pip", "pip3") for verb, usage in {
-        "list": Synopsis("-l --format= --local --user --editable --not-required --exclude= --disable-pip-version-check"),
+        "list": Synopsis("-l --format= --local --user --editable --not-required --exclude-editable --exclude= --disable-pip-version-check"),
         "show": Synopsis("-f --files --verbose -v --disable-pip-version-check", "data*"),
         "freeze": Synopsis("-l --local --user --all --exclude-editable --exclude=", ""),
         "check": Synopsis("--disable-pip-version-check", ""),
+        "inspect": Synopsis("--local --user --disable-pip-version-check", ""),
         "--version": Synopsis("", ""),
         "-V": Synopsis("", ""),
         "install": Synopsis("-e=< -r=< -q -U -v --upgrade --quiet --user --editable=< --requirement=< --no-deps --pre"
@@ -350,7 +351,13 @@ SYNOPSES: dict[str, Synopsis] = {
                           "data*", "network")
        for verb in ("pr list", "pr view", "pr diff", "pr status", "pr checks", "issue list", "issue view", "run list",
                     "run view", "repo view", "release list", "auth status", "status")},
+    "pg_config": Synopsis("--bindir --docdir --htmldir --includedir --pkgincludedir --includedir-server --libdir --pkglibdir --localedir --mandir"
+                          " --sharedir --sysconfdir --pgxs --configure --cc --cppflags --cflags --cflags_sl --ldflags --ldflags_ex --ldflags_sl"
+                          " --libs --version", ""),
     "systemctl status": Synopsis("--no-pager -l -n=", "data*", plain=False),
+    **{f"systemctl {verb}": Synopsis("-qal --quiet --all --full --user --system --no-pager --no-legend --plain --failed -t= --type= --state=", "data*")
+       for verb in ("is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "list-units", "list-unit-files", "list-timers",
+                    "list-sockets", "list-jobs", "list-dependencies")},
     "journalctl": Synopsis("-n= -u= --no-pager --since= --until= -p=", "", plain=False),
 }  # fmt: skip
 GLOBALS = {

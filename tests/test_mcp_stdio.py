@@ -72,6 +72,15 @@ def test_what_a_server_says_of_itself_has_no_credential_that_it_was_given(tmp_pa
         assert key not in str(shown) and "<secret_ref:KEY>" in str(shown)
 
 
+async def test_a_password_that_is_a_word_takes_no_word_out_of_definitions() -> None:
+    server = plain(env={"TOOL_NAME": "postgres_query", "PGPASSWORD": "postgres", "APP_PASSWORD": "object"})
+    async with Toolbox([McpToolset([server])], autonomy="full") as box:
+        result = await box.call("plain__postgres_query", {"what": "env"})
+        [spec] = (await box.tool_list()).specs
+    assert spec.name == "plain__postgres_query" and spec.input_schema["type"] == "object"
+    assert '"PGPASSWORD": "(hidden: PGPASSWORD)"' in result.text  # what a call returns is masked all the same
+
+
 @pytest.mark.promise("mcp-servers.md", "another server of the same name")
 async def test_an_approval_is_of_no_other_server_of_the_same_name(tmp_path: Path) -> None:
     asked: list[Question] = []

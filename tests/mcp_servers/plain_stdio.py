@@ -1,6 +1,6 @@
 """A server over stdio in plain Python, without the SDK: it starts in a moment, and does odd things when it is told to.
 
-Its tool `do` takes what to do: "env" gives its environment, "children" starts processes that try to outlive it and gives
+Its tool, `do` or as `TOOL_NAME` says, takes what to do: "env" gives its environment, "children" starts processes that try to outlive it and gives
 their ids, "chat" writes to stdout and stderr what is no message, "large" gives a text of `size` letters, "exit" ends it.
 """
 
@@ -17,6 +17,7 @@ SLEEP = "import time; time.sleep(600)"
 TELLS = (
     f" of {os.environ['TELLS_API_KEY']}" if "TELLS_API_KEY" in os.environ else ""
 )  # in all that it says of itself
+TOOL = os.environ.get("TOOL_NAME", "do")
 INFO = {"name": f"plain{TELLS}", "version": "1"}
 
 
@@ -42,10 +43,11 @@ def answer_to(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "tools/list":
         where = {"type": "string", "description": f"Where{TELLS}", "default": TELLS}
         schema = {"type": "object", "properties": {"where": where} if TELLS else {}}
-        return {"tools": [{"name": "do", "description": f"Do{TELLS}", "inputSchema": schema}]}
+        return {"tools": [{"name": TOOL, "description": f"Do{TELLS}", "inputSchema": schema}]}
     if method == "ping":
         return {}
     if method == "tools/call":
+        assert params["name"] == TOOL
         return {"content": [{"type": "text", "text": done(**params["arguments"])}]}
     return None
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from toolcrib.credentials import names_credential
 from toolcrib.dataclass import dataclass, replace
+from toolcrib.mcp.client.seams import Conceal, unchanged
 from toolcrib.mcp.config import McpServer, hides_value, is_reference
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.stores import NAME, SecretError, SecretStore
@@ -32,6 +33,7 @@ __all__ = ["Expansion", "MissingValue", "concealing", "references_of"]
 # A reference of either kind, in one pattern: so nothing that is put in is looked at again.
 _EXPRESSION = re.compile(rf"\$\{{([^}}$]*)\}}|{REFERENCE.pattern}")
 SHORTEST = 6  # characters of a value that is looked for in texts
+MERE_WORD = re.compile(r"[A-Za-z]?[a-z]{1,15}|[A-Z]{1,16}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -147,7 +149,7 @@ def _unshown(name: str, rule: str, written: Iterable[str]) -> Generator[None]:
         raise MissingValue(f"its {name} must {rule}; with the value of {references} it does not") from None
 
 
-def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> Callable[[str], str]:
+def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> Conceal:
     """What puts the references back into a text, such as a server's last words, in place of credentials.
 
     `resolve` fills in what `written` refers to. A credential is what a secret, an input, or a variable whose name says
@@ -160,9 +162,21 @@ def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) ->
         value: reference for reference, value in _credentials(written, resolve) if len(value) >= SHORTEST
     }
     if not values:
-        return str
-    pattern = re.compile("|".join(re.escape(value) for value in sorted(values, key=len, reverse=True)))
-    return lambda text: pattern.sub(lambda match: values[match[0]], text)
+        return unchanged
+    all_values = _any_of(values)
+    no_words = _any_of(value for value in values if not MERE_WORD.fullmatch(value))
+
+    def conceal(text: str, /, *, words: bool = True) -> str:
+        pattern = all_values if words else no_words
+        return text if pattern is None else pattern.sub(lambda match: values[match[0]], text)
+
+    return conceal
+
+
+def _any_of(values: Iterable[str]) -> re.Pattern[str] | None:
+    """An expression for the first of several values, the longest before the others; None if there is no value."""
+    longest_first = sorted(values, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
 
 def credential_of(header: str) -> str:

@@ -24,7 +24,7 @@ from toolcrib.mcp.client.errors import (
     leaf_of,
 )
 from toolcrib.mcp.client.sdk_log import bounded_log
-from toolcrib.mcp.client.seams import OnProgress, concealed
+from toolcrib.mcp.client.seams import Conceal, OnProgress, concealed
 
 __all__ = ["Connection", "Link", "Notified"]
 
@@ -49,9 +49,8 @@ class Link(Protocol):
         """The streams of the SDK's messages from the server and to it."""
         ...
 
-    def conceal(self, text: str, /) -> str:
-        """As `RemoteConnection.conceal`."""
-        ...
+    @property
+    def conceal(self) -> Conceal: ...
 
     def explanation(self) -> str:
         """What is known of why it failed: the end of stderr, an HTTP status. "" if nothing is."""
@@ -404,7 +403,7 @@ class Connection:
             self.info["serverInfo"] = session.server_info.model_dump(
                 mode="json", by_alias=True, exclude_none=True
             )
-        self.info = concealed(self.info, self.conceal)
+        self.info = concealed(self.info, self.conceal, words=False)
 
     async def _on_message(self, message: Any) -> None:
         """Hand on a notification."""

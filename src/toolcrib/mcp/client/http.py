@@ -7,7 +7,7 @@ others, that it is told with its status, and that an answer is bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,8 @@ from typing import Any
 from toolcrib.credentials import names_credential
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.mcp.client.reading import read_message
-from toolcrib.mcp.expansion import SHORTEST, credential_of
+from toolcrib.mcp.client.seams import Conceal, unchanged
+from toolcrib.mcp.expansion import MERE_WORD, SHORTEST, credential_of
 from toolcrib.visible import on_one_line
 
 __all__ = ["HttpLink", "proxy_for"]
@@ -45,7 +46,7 @@ class HttpLink:
         auth: Any = None,
         events: bool = False,
         cookies: bool = True,
-        conceal: Callable[[str], str] = str,
+        conceal: Conceal = unchanged,
     ) -> None:
         self.url = url
         self.headers = dict(headers)
@@ -61,11 +62,13 @@ class HttpLink:
         """What the last request failed with; "" if it did not."""
         return self.conceal(self._problem)
 
-    def conceal(self, text: str) -> str:
-        """A text of the server without the credentials of its configuration, and those that were sent last."""
-        text = self._conceal(text)
+    def conceal(self, text: str, /, *, words: bool = True) -> str:
+        """As `Conceal`: without the credentials of its configuration, and those that were sent last."""
+        text = self._conceal(text, words=words)
         sent = self._sent.copy()  # at once: other threads read texts while the connection's own one sends
         for value in sorted((value for value in sent if value in text), key=len, reverse=True):
+            if not words and MERE_WORD.fullmatch(value):
+                continue
             text = text.replace(value, f"(hidden: {sent[value]})")
         return text
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from toolcrib.mcp.client.seams import unchanged
+
 __all__ = ["InProcessLink"]
 
 END = 2.0  # seconds that a server has to end when its input is closed
@@ -20,10 +22,8 @@ class InProcessLink:
     pid = 0
 
     def __init__(self, server: Any) -> None:
+        self.conceal = unchanged
         self._server = getattr(server, "_lowlevel_server", server)  # of an MCPServer
-
-    def conceal(self, text: str) -> str:
-        return text
 
     def explanation(self) -> str:
         return ""

@@ -31,7 +31,7 @@ async def read_list(
         result = await connection.request(
             method, {"cursor": cursor} if cursor is not None else None, timeout=TIMEOUT
         )
-        found = concealed(result.pop(key, None), connection.conceal)
+        found = concealed(result.pop(key, None), connection.conceal, words=False)
         if page == 0:
             first = result
         if not isinstance(found, list):

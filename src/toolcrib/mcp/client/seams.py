@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-__all__ = ["CalledTool", "RemoteConnection", "RemoteServer", "RequestHandlers", "ServerTimeouts", "concealed"]
+__all__ = [
+    "CalledTool",
+    "Conceal",
+    "RemoteConnection",
+    "RemoteServer",
+    "RequestHandlers",
+    "ServerTimeouts",
+    "concealed",
+    "unchanged",
+]
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes the progress, the total if it is known, and a message: as the SDK's `ProgressFnT`."""
@@ -73,9 +82,8 @@ class RemoteConnection(Protocol):
         """Send any other request and give its result as JSON data. Raises what `call_tool` raises."""
         ...
 
-    def conceal(self, text: str, /) -> str:
-        """A text of the server without the credentials that it was sent or started with."""
-        ...
+    @property
+    def conceal(self) -> Conceal: ...
 
     def suspect(self) -> None:
         """Look whether the server still answers, after a call that gave no result in time. Nobody waits for that."""
@@ -128,10 +136,28 @@ class RemoteServer(Protocol):
         ...
 
 
-def concealed(value: Any, conceal: Callable[[str], str]) -> Any:
-    """JSON data of a server without the credentials that it was sent or started with."""
+class Conceal(Protocol):
+    """Gives a text of a server without the credentials that it was sent or started with.
+
+    Without `words`, a credential that is a mere word, such as `postgres`, stays. In what a server says of itself and of
+    its tools it is a word like others: the server would not know a name without it, and a gap would give it away.
+    """
+
+    def __call__(self, text: str, /, *, words: bool = True) -> str: ...
+
+
+def unchanged(text: str, /, *, words: bool = True) -> str:
+    """The text of a server that was given no credentials."""
+    return text
+
+
+def concealed(value: Any, conceal: Conceal, *, words: bool = True) -> Any:
+    """JSON data of a server without the credentials that it was sent or started with; `words` as in `Conceal`."""
     if isinstance(value, str):
-        return conceal(value)
+        return conceal(value, words=words)
     if isinstance(value, Mapping):
-        return {concealed(name, conceal): concealed(item, conceal) for name, item in value.items()}
-    return [concealed(item, conceal) for item in value] if isinstance(value, list) else value
+        return {
+            concealed(name, conceal, words=words): concealed(item, conceal, words=words)
+            for name, item in value.items()
+        }
+    return [concealed(item, conceal, words=words) for item in value] if isinstance(value, list) else value

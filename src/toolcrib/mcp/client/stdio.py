@@ -18,6 +18,7 @@ from typing import Any
 
 from toolcrib.mcp.client.errors import LOST
 from toolcrib.mcp.client.reading import read_message
+from toolcrib.mcp.client.seams import Conceal, unchanged
 from toolcrib.visible import on_one_line
 
 __all__ = ["StdioLink"]
@@ -51,7 +52,7 @@ class StdioLink:
         env: Mapping[str, str],
         cwd: str | None = None,
         warn: Callable[[str], None],
-        conceal: Callable[[str], str] = str,
+        conceal: Conceal = unchanged,
     ) -> None:
         from toolcrib.command.launch.output import BoundedOutput
 

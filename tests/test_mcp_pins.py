@@ -22,6 +22,7 @@ from toolcrib.mcp import McpServer, McpToolset
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definition
 from toolcrib.mcp.client.descriptions import findings, foreign_names, without_invisible, without_words
 from toolcrib.mcp.client.pins import JudgedTool, Pins, PinState, definition_hash
+from toolcrib.mcp.names import shown_names
 from toolcrib.question import Answer, Question, Scope, Verdict
 from toolcrib.rules import read_rules
 
@@ -121,6 +122,13 @@ async def test_a_tool_that_takes_the_shown_name_of_another_has_changed(tmp_path:
         [question] = person.questions
         assert "-name: day_forecast" in question.preview and "+  Order a taxi." in question.preview
         assert await description_of(third) == "Order a taxi."
+    # A rule may name one of two tools by its hash, and then a tool is named like that.
+    hashed = shown_names([("w", "a.b"), ("w", "a b")])["w", "a.b"]
+    rules = read_rules(f'[[rule]]\nallow = true\ntool = "{hashed}"').policy()
+    async with box(named(("a.b", "Tell the weather."), ("a b", "Tell the time."))) as first:
+        assert not (await first.call(hashed, {"city": "Oslo"})).is_error
+    async with box(named((hashed.removeprefix("w__"), "Order a taxi."))) as second:
+        assert (await second.call(hashed, {"city": "Oslo"})).is_error
     both = named(("day_forecast", "Tell the weather."), ("day forecast", "Order a taxi."))
     async with box(both) as fourth:
         names = [spec.name for spec in (await fourth.tool_list()).specs]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
-__all__ = ["LONGEST_SERVER", "SEPARATOR", "may_belong", "shown_names", "shown_server"]
+__all__ = ["LONGEST_SERVER", "SEPARATOR", "may_belong", "possible_names", "shown_names", "shown_server"]
 
 SEPARATOR = "__"
 LONGEST = 64  # characters of a function's name that OpenAI and Anthropic take
@@ -42,6 +42,15 @@ def shown_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         if not same:
             return shown
         hashed |= same
+
+
+def possible_names(server: str, tool: str) -> list[str]:
+    """The names by which a tool may be shown, by itself and beside others.
+
+    >>> possible_names("a", "x.y")
+    ['a__x_y', 'a__x_y_7ace4eaa']
+    """
+    return [name for name in (_plain(server, tool), _hashed((server, tool))) if name]
 
 
 def may_belong(name: str, server: str) -> bool:

@@ -36,7 +36,7 @@ from toolcrib.mcp.client.descriptions import (
     without_words,
 )
 from toolcrib.mcp.config import McpServer
-from toolcrib.mcp.names import shown_names
+from toolcrib.mcp.names import possible_names
 from toolcrib.private_files import state_folder
 from toolcrib.question import Doubt
 from toolcrib.rules.locked_json import LockedJsonFile
@@ -279,26 +279,27 @@ def _lines(definition: RemoteDefinition) -> list[str]:
 def _of_tools_that_are_gone(
     pins: Mapping[Key, _Pin], tools: Iterable[tuple[McpServer, RemoteDefinition]]
 ) -> dict[Key, _Pin]:
-    """The pins of tools that are not listed now, by the names that were shown of them."""
+    """The pins of tools that are not listed now, by the names that may have been shown of them."""
     listed = {(server.name, server.source, tool.name) for server, tool in tools}
     return {
-        (pin.server, pin.source, _shown_name(pin.server, pin.tool)): pin
+        (pin.server, pin.source, name): pin
         for key, pin in pins.items()
         if key not in listed
+        for name in possible_names(pin.server, pin.tool)
     }
 
 
 def _pin_of(
     pins: Mapping[Key, _Pin], gone: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
 ) -> _Pin | None:
-    """The pin of a tool, or that of a tool before it which was shown by the same name: rules go by what is shown."""
-    own = pins.get((server.name, server.source, tool.name))
-    return own or gone.get((server.name, server.source, _shown_name(server.name, tool.name)))
+    """The pin of a tool, or that of a tool before it which may have been shown by the same name.
 
-
-def _shown_name(server: str, tool: str) -> str:
-    """The name by which a tool is shown where no other would have the same."""
-    return next(iter(shown_names([(server, tool)]).values()))
+    Rules go by the name that is shown.
+    """
+    if own := pins.get((server.name, server.source, tool.name)):
+        return own
+    names = possible_names(server.name, tool.name) if gone else ()
+    return next((pin for name in names if (pin := gone.get((server.name, server.source, name)))), None)
 
 
 def _indexed(listed: Iterable[Any]) -> dict[Key, _Pin]:

@@ -623,10 +623,27 @@ def test_a_file_that_is_put_back_keeps_its_access_list(tmp_path: Path) -> None:
         pytest.skip("the file system has no access lists")
     kept = checkpoints(root)
     kept.take("before")
-    (root / "a.txt").write_text("two")
+    for mode in (0o660, 0o600, 0o666):
+        (root / "a.txt").write_text("two")
+        (root / "a.txt").chmod(mode)
+        kept.undo()
+        assert (root / "a.txt").read_text() == "one\n"
+        assert os.getxattr(root / "a.txt", "system.posix_acl_access") == FOR_ONE_MORE
+        kept.take("before")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="access lists of Linux")
+def test_a_list_that_a_run_gave_a_private_file_allows_nobody_more_after_an_undo(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    (root / "a.txt").chmod(0o600)
+    kept = checkpoints(root)
+    kept.take("before")
+    try:
+        os.setxattr(root / "a.txt", "system.posix_acl_access", FOR_ONE_MORE)
+    except OSError:
+        pytest.skip("the file system has no access lists")
     kept.undo()
-    assert (root / "a.txt").read_text() == "one\n"
-    assert os.getxattr(root / "a.txt", "system.posix_acl_access") == FOR_ONE_MORE
+    assert stat.S_IMODE((root / "a.txt").stat().st_mode) == 0o600  # what a list allows at most is nothing
 
 
 @each("name", ["a" * 255, "\N{SNOWMAN}" * 80])

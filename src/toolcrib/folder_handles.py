@@ -225,11 +225,11 @@ def sync_folder(folder: FolderHandle) -> None:
                 raise
 
 
-def copy_attributes(folder: FolderHandle, name: str, fd: int, old: os.stat_result) -> None:
-    """Gives a new file the access list and the user's own attributes of the file that it replaces, on Linux.
+def copy_attributes(folder: FolderHandle, name: str, fd: int, mode: int) -> None:
+    """Gives a new file of a mode the access list and the user's own attributes of the file that it replaces, on Linux.
 
-    With an access list, the group's bits of a mode say what the list allows at most. Without the list they would allow
-    it to the group: where the list cannot be set, the group has no rights.
+    With an access list, the group's bits of a mode say what the list allows at most; those of `mode` count. Without the
+    list they would allow it to the group: where the list cannot be set, the group has no rights.
     """
     if sys.platform != "linux" or not isinstance(folder, int):
         return
@@ -248,4 +248,6 @@ def copy_attributes(folder: FolderHandle, name: str, fd: int, old: os.stat_resul
             os.setxattr(fd, attribute, os.getxattr(path, attribute, follow_symlinks=False))
         except OSError:
             if attribute == ACCESS_LIST:
-                os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~stat.S_IRWXG)
+                mode &= ~stat.S_IRWXG
+    if ACCESS_LIST in names:
+        os.fchmod(fd, mode)

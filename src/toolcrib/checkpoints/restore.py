@@ -168,7 +168,7 @@ class Restorer:
             self._contents.write_to(want.content, fd)
             _give(fd, want)
             if replaced:
-                copy_attributes(folder, replaced, fd, os.fstat(fd))
+                copy_attributes(folder, replaced, fd, want.mode)
             if self._syncs:
                 os.fsync(fd)
         finally:

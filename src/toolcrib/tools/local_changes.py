@@ -307,7 +307,7 @@ class ChangeSet:
             file.flush()
             if old is not None:
                 copy_owner_and_mode(file.fileno(), old)
-                copy_attributes(of.folder, of.name, file.fileno(), old)
+                copy_attributes(of.folder, of.name, file.fileno(), stat.S_IMODE(old.st_mode))
             os.fsync(file.fileno())
 
     def _verify_again(self) -> None:
@@ -398,5 +398,5 @@ def _link_or_copy(step: FileStep, name: str, folder: FolderHandle, new: str) -> 
             copy.flush()
             status = os.fstat(old.fileno())
             copy_owner_and_mode(copy.fileno(), status)
-            copy_attributes(step.folder, name, copy.fileno(), status)
+            copy_attributes(step.folder, name, copy.fileno(), stat.S_IMODE(status.st_mode))
             os.fsync(copy.fileno())

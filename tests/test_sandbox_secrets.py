@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.growth import cpu_seconds
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib.command.sandbox import Level
 from toolcrib.command.sandbox.files import secret_files
@@ -139,6 +140,26 @@ def test_environment_files_of_other_projects_are_hidden(
     for name, texts in (("hidden", hidden), ("shown", (*shown, *own))):
         said = run(kind(srv / "mine", readable=[srv]), f"cd {srv}; cat {' '.join(texts)}", srv / "mine").said
         assert said.count(SECRET) == (0 if name == "hidden" else len(texts)), said
+
+
+def test_a_long_name_of_numbers_takes_no_time_to_judge() -> None:
+    """Commands may make such names, and each launch looks at those beside the workspace."""
+    cases = {
+        "id_rsa": True,
+        "id_rsa - Copy (2)": True,
+        "Copy of id_rsa": True,
+        ".netrc.2024-01-31T10:20:30Z.bak~": True,
+        ".ssh-keys": False,
+        "id_rsa.pub": False,
+        ".env" + ".1" * 120: True,
+        "a" + "-1" * 120 + "x": False,
+        "id_rsa" + "-1" * 120 + "x": False,
+        "a" + ".1" * 125: False,
+    }
+    start = cpu_seconds()
+    for _ in range(10):
+        assert {name: secret_files.holds_secrets(name) for name in cases} == cases
+    assert cpu_seconds() - start < 1
 
 
 def test_the_time_of_a_placeholder_shows_no_secret(kind: type[Any], ws: Path, tmp_path: Path) -> None:

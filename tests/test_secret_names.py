@@ -21,6 +21,7 @@ from toolcrib.tools import Shell, Workspace, workspace_tools
 SECRET = [
     ".env", ".env.local", "deep/.env", "prod.env", "id_rsa", "a.pem", ".npmrc", "secrets.yaml", "secrets.txt", "secrets/secret.py",
     "id_ecdsa~", "server.key.bak", "deep/credentials.json.1", ".id_dsa.swp", ".credentials.json", "deep/.netrc.2024-01-31.gz",
+    ".netrc.bak~", "id_rsa.b64", "server.key.lz4", "deep/id_ed25519.old.enc",
 ]  # fmt: skip
 FREE = [
     ".env.example",
@@ -34,6 +35,7 @@ FREE = [
     "id_rsa.pub",
     "shadow.5",
     "keys.py.orig",
+    "secrets.md.2024-01-31.lz4",
     "deep/secrets.md",
 ]
 CODES = {"read_only": ErrorCode.DENIED, "supervised": ErrorCode.NOBODY_TO_ASK, "full": None}

@@ -6,23 +6,26 @@ The search is bounded, and made again once in `SECONDS`: what it does not reach 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import deque
 from functools import lru_cache
 
-from toolcrib.command.backup_names import without_additions
+from toolcrib.command.backup_names import ADDED_BEFORE, ADDED_BEHIND
 from toolcrib.command.sandbox.process.mount_table import mounts_of_process
 
 # Where projects and their deployments lie, other than in home folders.
 FOLDERS = ("/opt", "/srv", "/var/www", "/mnt", "/media", "/data", "/app")
-NAMES = frozenset(
-    {
-        ".env", ".netrc", ".pgpass", ".my.cnf", ".git-credentials", ".pypirc", ".htpasswd", ".vault-token", ".ssh",
-        ".aws", ".gnupg", ".kube", ".docker", "id_rsa", "id_ed25519", "id_ecdsa",
-    }
+NAMES = (
+    ".env", ".netrc", ".pgpass", ".my.cnf", ".git-credentials", ".pypirc", ".htpasswd", ".vault-token", ".ssh",
+    ".aws", ".gnupg", ".kube", ".docker", "id_rsa", "id_ed25519", "id_ecdsa",
 )  # fmt: skip
-START = ".env."
-EXAMPLES = ("example", "sample", "template", "dist", "default", "defaults", "test")
+_COPIES = rf"(?i:{ADDED_BEHIND})"
+HOLDS_SECRETS = re.compile(
+    rf"(?i:{ADDED_BEFORE})(?:{'|'.join(map(re.escape, NAMES))}){_COPIES}"
+    rf"|\.env\.(?!.*(?:example|sample|template|dist|defaults?|test){_COPIES}\Z).*",
+    re.DOTALL,
+)
 NOT_ENTERED = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", "site-packages", "target", "lost+found"}
 )
@@ -88,8 +91,7 @@ def holds_secrets(name: str) -> bool:
     >>> [holds_secrets(name) for name in (".env", ".env.production", ".env.example", "id_rsa~", "README")]
     [True, True, False, True, False]
     """
-    bare, inner = without_additions(name)
-    return bare in NAMES or inner in NAMES or (name.startswith(START) and not bare.endswith(EXAMPLES))
+    return HOLDS_SECRETS.fullmatch(name) is not None
 
 
 def _is_own(folder: str) -> bool:

@@ -150,7 +150,28 @@ PATCHES = {  # a patch without its frame, and what a person sees of what it move
         "*** Add File: b\n+new\n",
         ["A b (replaces the file there)", "-precious\n+new\n"],
     ),
-    "added in the place of a binary file": ("*** Add File: bin\n+new\n", ["A bin (replaces the file there)"]),
+    "added in the place of a binary file": (
+        "*** Add File: bin\n+new\n",
+        ["A bin (replaces the file there)", "It was a binary file of 256 bytes.", "+new\n"],
+    ),
+    "added in the place of a file of another encoding": (
+        "*** Add File: wide\n+one\n",
+        [
+            "A wide (replaces the file there)",
+            "It was encoded as UTF-16-LE with a byte order mark, and becomes UTF-8.",
+        ],
+    ),
+    "moved onto a file of another encoding": (
+        "*** Update File: wide\n*** Move to: b\n@@\n-one\n+1\n",
+        [
+            "M b (replaces the file there)",
+            "It was encoded as UTF-8, and becomes UTF-16-LE with a byte order mark.",
+        ],
+    ),
+    "added as it is there": (
+        "*** Add File: b\n+precious\n",
+        ["A b (replaces the file there)", "It stays as it is."],
+    ),
     "of another encoding": ("*** Delete File: wide\n", ["D wide", "-one\n"]),
     "behind a link": ("*** Update File: link\n@@\n-precious\n+2\n", ["M link -> b", "-precious\n+2\n"]),
 }

@@ -271,6 +271,21 @@ ELEGANT = (
         (ELEGANT.encode("latin-1"), ELEGANT, "encoded as WINDOWS-1252, it seems, and becomes UTF-8"),
         (b"one\n", "", "-one"),
         (b"", "one\n", "+one"),
+        (
+            bytes(range(256)),
+            "new\n",
+            "f: It was a binary file of 256 bytes.\n--- f\n+++ f\n@@ -0,0 +1 @@\n+new\n",
+        ),
+        (
+            b"one\n" * 300_000,
+            "new\n",
+            "f: It has 1,200,000 bytes, too many to be shown.\n--- f\n+++ f\n@@ -0,0 +1 @@\n+new\n",
+        ),
+        (
+            b"one\n" * 3_000_000,
+            "new\n",
+            "f: It has 12,000,000 bytes, too many to be shown.\n--- f\n+++ f\n@@ -0,0 +1 @@\n+new\n",
+        ),
     ],
 )
 def test_a_person_who_is_asked_sees_every_change_of_a_file(

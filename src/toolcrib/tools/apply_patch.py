@@ -28,7 +28,7 @@ from toolcrib.tools.line_address import region_addresses
 from toolcrib.tools.patch_text import FilePatch, patched, read_patch
 from toolcrib.tools.syntax_check import newly_broken
 from toolcrib.tools.text_match import Match, Source
-from toolcrib.tools.textfile import decode, describe, detect, encode
+from toolcrib.tools.textfile import change_beside_diff, decode, describe, detect, encode, text_for_diff
 from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ApplyPatchParams(BaseModel):
 
 @dataclass(slots=True)
 class _Planned:
-    """What becomes of one file. `was` is its path before, where it moves."""
+    """What becomes of one file. `said` is for the model, `note` for a person who is asked."""
 
     change: Change
     mark: str  # A, M or D, as Codex says it; empty for a file that the model is not told of
@@ -80,8 +80,7 @@ class _Planned:
     after: str
     version: str
     said: str = ""
-    replaces: bool = False
-    was: str = ""
+    note: str = ""
 
 
 class ApplyPatch(
@@ -155,8 +154,7 @@ class ApplyPatch(
 
     def _preview_of(self, one: _Planned) -> str:
         shown = shown_with_target(self.backend, one.shown)
-        note = " (replaces the file there)" if one.replaces else f" (moved from {one.was})" if one.was else ""
-        return f"{one.mark or 'D'} {shown}{note}\n{unified_diff(one.before, one.after, shown)}"
+        return f"{one.mark or 'D'} {shown}{one.note}\n{unified_diff(one.before, one.after, shown)}"
 
     def execute(self, params: ApplyPatchParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):
@@ -191,10 +189,11 @@ class ApplyPatch(
         version = version_of(data)
         encoding = detect(data)
         if patch.kind == "add":
-            write = Write(patch.path, patch.content.encode(), version)
-            return [_Planned(write, "A", shown, _text(data), patch.content, version, REPLACED, replaces=True)]
+            new, before = patch.content.encode(), text_for_diff(data)
+            write, note = Write(patch.path, new, version), _replacing(data, new)
+            return [_Planned(write, "A", shown, before, patch.content, version, REPLACED, note)]
         if patch.kind == "delete":
-            return [_Planned(Delete(patch.path, version), "D", shown, _text(data), "", version)]
+            return [_Planned(Delete(patch.path, version), "D", shown, text_for_diff(data), "", version)]
         if encoding is None:
             raise ToolError(f"{shown} is {describe(data)}, which cannot be edited as text.")
         before = decode(shown, data, encoding)
@@ -215,13 +214,12 @@ class ApplyPatch(
         to = self.backend.place(patch.to).shown
         if self.backend.stat(patch.to, permits) is None:
             move = Move(patch.path, patch.to, new, version)
-            return [_Planned(move, "M", to, before, after, version, said, was=shown)]
+            return [_Planned(move, "M", to, before, after, version, said, f" (moved from {shown})")]
         target = self.backend.read(patch.to, MAX_BYTES, permits)
-        write = Write(patch.to, new, version_of(target))
+        version_there, note = version_of(target), _replacing(target, new)
+        write = Write(patch.to, new, version_there)
         return [
-            _Planned(
-                write, "M", to, _text(target), after, version_of(target), f"{said}{REPLACED}", replaces=True
-            ),
+            _Planned(write, "M", to, text_for_diff(target), after, version_there, f"{said}{REPLACED}", note),
             _Planned(Delete(patch.path, version), "", shown, before, "", version),
         ]
 
@@ -267,10 +265,10 @@ def _paths(params: ApplyPatchParams) -> list[str]:
     return [path for patch in _files(params) for path in (patch.path, patch.to) if path]
 
 
-def _text(data: bytes) -> str:
-    """The text of a file that is replaced or deleted, for the diff; "" where it is none."""
-    encoding = detect(data)
-    return "" if encoding is None else data[len(encoding.bom) :].decode(encoding.name, "replace")
+def _replacing(old: bytes, new: bytes) -> str:
+    """The note for a person about a file that is replaced."""
+    said = change_beside_diff(old, new)
+    return f" (replaces the file there)\n{said}" if said else " (replaces the file there)"
 
 
 def _region(source: Source, matches: list[Match], after: str) -> tuple[int, int]:

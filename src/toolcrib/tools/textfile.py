@@ -12,6 +12,7 @@ import re
 
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
+from toolcrib.visible import counted
 
 SNIFFED = 8_192  # bytes looked at
 MOSTLY = 0.9  # share of zero bytes, at every other place, of UTF-16
@@ -191,6 +192,25 @@ def image_type(head: bytes) -> str:
 def describe(head: bytes) -> str:
     """A description of bytes that are not text."""
     return next((kind for magic, kind in KINDS if head.startswith(magic)), "a binary file")
+
+
+def text_for_diff(data: bytes) -> str:
+    """The text of a file that is replaced or deleted, for a person; "" where it is none."""
+    encoding = detect(data)
+    return "" if encoding is None else data[len(encoding.bom) :].decode(encoding.name, "replace")
+
+
+def change_beside_diff(old: bytes, new: bytes) -> str:
+    """What becomes of a file that a diff of its texts does not show, as a sentence; "" for nothing."""
+    if old == new:
+        return "It stays as it is."
+    was, becomes = detect(old), detect(new)
+    if was is None:
+        return f"It was {describe(old)} of {counted(len(old), 'byte')}."
+    if not old or was == becomes:
+        return ""
+    before = "in no known encoding" if was == UNKNOWN else f"encoded as {was.words}"
+    return f"It was {before}, and becomes {describe(new) if becomes is None else becomes.words}."
 
 
 def decode(shown: str, data: bytes, encoding: Encoding) -> str:

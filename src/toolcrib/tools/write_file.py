@@ -15,7 +15,7 @@ from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version
 from toolcrib.tools.backends.refusals import problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.in_folder import InFolder
-from toolcrib.tools.textfile import UNKNOWN, Encoding, decode, detect
+from toolcrib.tools.textfile import change_beside_diff, decode, detect, text_for_diff
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:
@@ -79,27 +79,21 @@ class WriteFile(
         """The diff of the change, for the person who is asked."""
         try:
             shown = shown_with_target(self.backend, params.path)
-            there = self.backend.stat(params.path) is not None
-            old = self.backend.read(params.path, MAX_BYTES) if there else b""
+            there = self.backend.stat(params.path)
+            large = there is not None and there.kind == "file" and there.size > MAX_BYTES
+            old = b"" if there is None or large else self.backend.read(params.path, MAX_BYTES)
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest="fails")
-        digest = digest_of(old) if there else "absent"
-        before = self._before(params.path) if there else ""
-        if before is None:
-            return Preview(f"{shown} cannot be shown as text", digest=digest)
+        before = text_for_diff(old) if len(old) <= MAX_DIFFED else ""
         diff = unified_diff(before, params.content, shown)
-        note = self._note(old, params.content.encode()) if there else "" if diff else "It is made, and empty."
+        if there is None:
+            note, digest = "" if diff else "It is made, and empty.", "absent"
+        elif large or len(old) > MAX_DIFFED:
+            note = f"It has {counted(there.size, 'byte')}, too many to be shown."
+            digest = f"{there.size} {there.modified} {there.identity}" if large else digest_of(old)
+        else:
+            note, digest = change_beside_diff(old, params.content.encode()), digest_of(old)
         return Preview(f"{shown}: {note}\n{diff}" if note else diff, digest=digest)
-
-    def _note(self, old: bytes, new: bytes) -> str:
-        """What becomes of a text file that its diff does not show; "" for nothing."""
-        if old == new:
-            return "It stays as it is."
-        encoding = detect(old)
-        if encoding is None or encoding == Encoding():
-            return ""
-        was = "in no known encoding" if encoding == UNKNOWN else f"encoded as {encoding.words}"
-        return f"It was {was}, and becomes UTF-8."
 
     def execute(self, params: WriteFileParams, ctx: Context[Any]) -> str:
         if problem := self.precheck(params):

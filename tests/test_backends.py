@@ -378,8 +378,8 @@ def test_a_script_that_was_killed_in_the_middle_is_finished_by_the_next_set(tmp_
     real = backend._run
 
     async def run(command: str, stdin: bytes) -> tuple[int, bytes, bytes]:
-        if ".toolcrib-changes.new .toolcrib-changes" in command:
-            first, second, rest = command.partition("|| exit 1\nmake ")
+        if " .toolcrib-changes || " in command:
+            first, second, rest = command.partition("\nmake ")
             step, _, others = rest.partition("\n")
             await real(f"{first}{second}{step}\nkill -9 $$\n{others}", stdin)
             gone.append(True)
@@ -410,6 +410,21 @@ def test_a_file_of_a_project_is_not_run_as_the_note_of_a_set(tmp_path: Path, sig
     assert not (tmp_path / "canary").exists()
     assert note.read_text() == content
     assert sorted(path.name for path in (tmp_path / "far").iterdir()) == [note.name, "b", "c", "d"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs sh")
+@pytest.mark.parametrize("name", [".toolcrib-changes", ".toolcrib-changes.new"])
+@pytest.mark.parametrize("leads_to", ["../canary", "../nowhere", ".."])
+def test_no_link_of_a_project_leads_the_note_of_a_set_elsewhere(
+    tmp_path: Path, name: str, leads_to: str
+) -> None:
+    backend = child_process(tmp_path / "far")
+    (tmp_path / "canary").write_text("mine")
+    (tmp_path / "far" / name).symlink_to(leads_to)
+    backend.apply([Write("a", b"1"), Write("b", b"2")])
+    assert (tmp_path / "canary").read_text() == "mine"
+    assert {path.name for path in tmp_path.iterdir()} == {"canary", "far"}
+    assert {path.name for path in (tmp_path / "far").iterdir()} - {name} == {"a", "b"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs sh")

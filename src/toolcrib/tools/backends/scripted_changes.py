@@ -196,7 +196,8 @@ class ScriptedChanges:
             forget = f"rm -f {UNFINISHED}; "
             self.note = "\n".join([*finish, clean, forget])
             signed = quote(f"{_signature(self.key, self.note.encode()).decode()}\n{self.note}")
-            yield f"printf '%s' {signed} > {UNFINISHED}.new && mv -f {UNFINISHED}.new {UNFINISHED} || exit 1"
+            new = _temporary("")  # a name that no link of a project has
+            yield f"printf '%s' {signed} > {new} && mv -f {new} {UNFINISHED} || {{ rm -f {new}; exit 1; }}"
         for number, step in enumerate(ordered):
             undo = "; ".join(_back(done) for done in reversed(ordered[: number + 1]))
             folder = quote(posixpath.dirname("./" + step.real))

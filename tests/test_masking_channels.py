@@ -517,6 +517,23 @@ async def test_no_hook_that_raises_logs_it(tmp_path: Path) -> None:
         assert "leaving a toolset failed" in said and "RuntimeError: [secret API_KEY]" in said
 
 
+async def test_no_folder_that_a_tool_cannot_name_logs_it(tmp_path: Path) -> None:
+    async def approver(question: Any) -> Answer:
+        return Answer(Verdict.ALWAYS, lasting=Lasting.PROJECT)
+
+    @tool(effect=Effect.WRITE, secrets=(), base_folder=fails)
+    async def works() -> str:
+        "Work somewhere."
+        return "done"
+
+    approvals = ApprovalStore(tmp_path / "approvals.json")
+    with listening(
+        tmp_path, works, autonomy="supervised", approver=approver, approvals=approvals, project=tmp_path
+    ) as ear:
+        await ear.box.call("works", {})
+        assert "base_folder of tool works" in ear.lines.getvalue()
+
+
 def _edit(path: str) -> str:
     "Edit."
     return path
@@ -631,7 +648,9 @@ async def test_no_model_and_no_agent_that_fails_logs_it(tmp_path: Path) -> None:
             Scripted([{"calls": [{"name": "opens", "arguments": {}}]}, {"text": "x"}]), toolbox=ear.box
         )
         assert (await outer.run("open")).finished
-        assert (await Agent(Fails(), toolbox=ear.box).run("hello")).reason is Reason.MODEL_ERROR
+        failed = await Agent(Fails(), toolbox=ear.box).run("hello")
+        assert failed.reason is Reason.MODEL_ERROR
+        assert failed.detail == "the model fails failed: [secret API_KEY]"
         said = ear.lines.getvalue()
     assert "what a run owned could not be closed" in said and "the model fails failed" in said
     assert said.count("RuntimeError: [secret API_KEY]") == 2

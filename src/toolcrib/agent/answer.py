@@ -92,7 +92,9 @@ async def read_answer(
 
 def _failure(model: Model, error: BaseException, mask: Mask) -> ModelError:
     log_failure(f"the model {model.name} failed", mask)
-    words = shortened(str(error) or type(error).__name__)
+    words = shortened(
+        mask(str(error)) or type(error).__name__
+    )  # of a secret that is cut, masking would not know the rest
     return ModelError(f"the model {model.name} failed: {words}")
 
 

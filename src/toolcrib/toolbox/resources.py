@@ -37,9 +37,7 @@ def base_folder(ready: Ready) -> str:
     try:
         return "" if hook is None else os.fspath(hook(ready.tool.instance))
     except Exception:
-        import logging
-
-        logging.getLogger("toolcrib").exception("base_folder of tool %s failed", ready.call.name)
+        ready.tool.entry.log_failure("base_folder")
         return ""
 
 

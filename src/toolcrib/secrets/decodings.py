@@ -21,16 +21,23 @@ __all__ = ["MAX_DEPTH", "Decoding", "decodings", "may_have_escapes", "start_of_u
 
 MAX_DEPTH = 3  # how often a text is decoded
 
-# UTF-8 of white space and of lines that are drawn around a table.
-_BLANK = (
-    rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe2[\x94\x95][\x80-\xbf]|\xc2[\x85\xa0]|\xe3\x80\x80"
+# UTF-8 of white space, and of lines that are drawn around a table, several of which are one space.
+_BLANK = re.compile(
+    rb"\xe2(?:[\x94\x95][\x80-\xbf\xe2]*|\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xc2[\x85\xa0]|\xe3\x80\x80|\xe1\x9a\x80"
 )
-# UTF-8 of characters of zero width, of marks of direction and of selectors of variants.
-_UNSEEN = (
-    rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf"
-    rb"|\xc2\xad|\xcd\x8f|\xd8\x9c"
+# UTF-8 of these, and of what `visible.INVISIBLE` matches. It begins with a set, which is compared fast.
+_BLANK_OR_UNSEEN = (
+    rb"[\xc2\xcd\xd8\xe1-\xe3\xef\xf0\xf3](?:"
+    rb"(?<=\xc2)[\x80-\xa0\xad]|(?<=\xcd)\x8f|(?<=\xd8)\x9c"
+    rb"|(?<=\xe1)(?:\x85[\x9f\xa0]|\x9a\x80|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])"
+    rb"|(?<=\xe2)(?:\x80[\x80-\x8f\xa8-\xaf]|\x81[\x9f-\xaf]|[\x94\x95][\x80-\xbf](?:\xe2[\x94\x95][\x80-\xbf])*+|\xa0\x80)"
+    rb"|(?<=\xe3)(?:\x80\x80|\x85\xa4)|(?<=\xef)(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])"
+    rb"|(?<=\xf0)(?:\x93\x90[\xb0-\xbf]|\x9b\xb2[\xa0-\xa3]|\x9d\x85[\x99\xb3-\xba])|(?<=\xf3)\xa0[\x80-\xbf]{2})"
 )
-_BEGUN = rb"\xe2[\x80\x81\x94\x95]?|\xef[\xbb\xb8]?|\xe3\x80?|[\xc2\xd8\xcd]"  # the first bytes of these
+_BEGUN = (  # the first bytes of these
+    rb"[\xc2\xcd\xd8]|\xe1[\x85\x9a\x9e\xa0]?|\xe2[\x80\x81\x94\x95\xa0]?|\xe3[\x80\x85]?|\xef[\xb8\xbb\xbe\xbf]?"
+    rb"|\xf0(?:\x93\x90?|\x9b\xb2?|\x9d\x85?)?|\xf3(?:\xa0[\x80-\xbf]?)?"
+)
 _TERMINAL = rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|[()][0AB])"
 _TEXT_ESCAPE = (
     rb"""%(?P<url>[0-9A-Fa-f]{2})
@@ -39,7 +46,7 @@ _TEXT_ESCAPE = (
     |\\x(?P<hex>[0-9A-Fa-f]{2})|\\(?P<octal>[0-3][0-7]{2})|\\(?P<one>[^\n])
     |&(?P<entity>\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});
     |"""
-    + rb"(?P<blank>%b)|%b" % (_BLANK, _UNSEEN)
+    + _BLANK_OR_UNSEEN
 )
 _ESCAPE = re.compile(_TEXT_ESCAPE + rb"|" + _TERMINAL, re.VERBOSE)
 _BUT_TERMINAL = re.compile(
@@ -47,7 +54,7 @@ _BUT_TERMINAL = re.compile(
 )  # colours stand inside of values
 # A text that contains none of these contains no escape.
 _HINTS = (b"%", b"\\", b"&", b"\x1b")
-_HIDDEN_OR_BLANK = re.compile(rb"%b|%b" % (_BLANK, _UNSEEN))
+_HIDDEN_OR_BLANK = re.compile(_BLANK_OR_UNSEEN)
 _UNFINISHED = re.compile(
     rb"""(?:%[0-9A-Fa-f]?
     |(?<!\\u[dD][89abAB][0-9A-Fa-f]{2})  # the second half of a pair does not begin anything
@@ -159,8 +166,6 @@ def _decode(match: re.Match[bytes]) -> bytes:
     kind, text = match.lastgroup, match[match.lastgroup or 0]
     if kind in ("url", "hex"):
         return bytes([int(text, 16)])
-    if kind == "blank":
-        return b" "
     if kind == "one":
         return _ONE.get(text, text)
     if kind == "octal":
@@ -173,4 +178,6 @@ def _decode(match: re.Match[bytes]) -> bytes:
         return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else b""
     if kind == "entity":
         return html.unescape(f"&{text.decode()};").encode("utf-8", "surrogatepass")
-    return b""  # a terminal's sequence or a zero-width character
+    return (
+        b" " if _BLANK.fullmatch(match[0]) else b""
+    )  # nothing for a terminal's sequence, and for what is not seen

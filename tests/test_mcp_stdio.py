@@ -21,6 +21,8 @@ from toolcrib.mcp import McpServer, McpToolset, ServerState
 from toolcrib.mcp.client import stdio as stdio_module
 from toolcrib.mcp.client.pins import Pins
 from toolcrib.mcp.expansion import Expansion
+from toolcrib.mcp.server import PassedOnPrompts, PassedOnResources
+from toolcrib.models import Scripted
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules import ApprovalStore
 from toolcrib.secrets import Environment
@@ -70,6 +72,37 @@ def test_what_a_server_says_of_itself_has_no_credential_that_it_was_given(tmp_pa
 
     for shown in (*asyncio.run(listed()), *(path.read_text() for path in tmp_path.iterdir())):
         assert key not in str(shown) and "<secret_ref:KEY>" in str(shown)
+
+
+async def test_what_a_server_asks_and_what_is_passed_on_of_it_has_no_credential() -> None:
+    key = "hunter2-hunter3-xyz"
+    seen: list[Any] = []
+
+    def respond(request: Any) -> str:
+        seen.append([message.text for message in request.messages])
+        return "hm"
+
+    async def approver(question: Question) -> Any:
+        seen.append(question)
+        return Answer(Verdict.YES, values={"postgres": True} if question.form else None)
+
+    server = plain(env={"TELLS_API_KEY": key, "PGPASSWORD": "postgres"})
+    tools = McpToolset([server], sampling=Scripted(respond), resources=True)
+    async with Toolbox([tools], autonomy="full", approver=approver) as box:
+        await tools.ready()
+        await box.call("plain__do", {"what": "sample"})
+        result = await box.call("plain__do", {"what": "elicit"})
+        assert result.text == "answered: True", "by the name that the server gave"
+        listed = await box.call("mcp_list_resources", {"server": "plain"})
+        assert "postgres://a" in listed.text
+        resources, prompts = PassedOnResources(tools), PassedOnPrompts(tools)
+        seen += [
+            await resources.list(),
+            await resources.read("postgres://a"),
+            await prompts.get("plain__x", {}),
+        ]
+    assert key not in str(seen)
+    assert len([one for one in seen if "(hidden: TELLS_API_KEY)" in str(one)]) == 4
 
 
 async def test_a_password_that_is_a_word_takes_no_word_out_of_definitions() -> None:

@@ -1,7 +1,7 @@
 """A server over stdio in plain Python, without the SDK: it starts in a moment, and does odd things when it is told to.
 
 Its tool, `do` or as `TOOL_NAME` says, takes what to do: "env" gives its environment, "children" starts processes that try to outlive it and gives
-their ids, "chat" writes to stdout and stderr what is no message, "large" gives a text of `size` letters, "exit" ends it.
+their ids, "chat" writes to stdout and stderr what is no message, "large" gives a text of `size` letters, "sample" and "elicit" ask the client something, "exit" ends it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,18 @@ def send(message: dict[str, Any]) -> None:
 
 def answer_to(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
+        more: dict[str, Any] = {"resources": {}, "prompts": {}} if TELLS else {}
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, **more}, "serverInfo": INFO}
     if method == "tools/list":
         where = {"type": "string", "description": f"Where{TELLS}", "default": TELLS}
         schema = {"type": "object", "properties": {"where": where} if TELLS else {}}
         return {"tools": [{"name": TOOL, "description": f"Do{TELLS}", "inputSchema": schema}]}
+    if TELLS and method == "resources/list":
+        return {"resources": [{"uri": "postgres://a", "name": "a"}]}
+    if TELLS and method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": f"Read{TELLS}"}]}
+    if TELLS and method == "prompts/get":
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": f"Say{TELLS}"}}]}
     if method == "ping":
         return {}
     if method == "tools/call":
@@ -67,6 +74,20 @@ def done(what: str, size: int = 0) -> str:
         sys.stdout.buffer.write(b"\xff\xfe\n")
         print("something went wrong", file=sys.stderr)
         return "chatted"
+    if what in ("sample", "elicit"):
+        asked = {"role": "user", "content": {"type": "text", "text": f"Who{TELLS}?"}}
+        fields = {
+            "type": "object",
+            "properties": {"postgres": {"type": "boolean", "title": f"Is it{TELLS}?"}},
+        }
+        sampling = {"messages": [asked], "systemPrompt": f"You know{TELLS}", "maxTokens": 9}
+        elicitation = {"message": f"Is it{TELLS}?", "requestedSchema": fields}
+        kind, params = (
+            ("sampling/createMessage", sampling) if what == "sample" else ("elicitation/create", elicitation)
+        )
+        send({"jsonrpc": "2.0", "id": what, "method": kind, "params": params})
+        answer = json.loads(sys.stdin.readline())["result"]
+        return f"answered: {'postgres' in answer.get('content', ())}"
     if what == "large":
         return "x" * size
     os._exit(7)

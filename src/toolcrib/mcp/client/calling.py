@@ -76,7 +76,7 @@ async def call_remote(
 
 
 async def ask_remote(
-    ctx: Context[Any], server: RemoteServer, method: str, params: Mapping[str, Any]
+    ctx: Context[Any], server: RemoteServer, method: str, params: Mapping[str, Any], *, words: bool = True
 ) -> tuple[dict[str, Any], list[str]] | ToolResult:
     """Send another request than a call of a tool. Gives what `answer_of` gives."""
 
@@ -86,7 +86,7 @@ async def ask_remote(
         wanted = {key: value for key, value in more.items() if value is not None}
         return await connection.request(method, {**params, **wanted}, headers=headers)
 
-    return await answer_of(ctx, server, send)
+    return await answer_of(ctx, server, send, words=words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,12 @@ Send = Callable[[RunningCall, ServerRequests, Given], Awaitable[Any]]
 
 
 async def answer_of(
-    ctx: Context[Any], server: RemoteServer, send: Send
+    ctx: Context[Any], server: RemoteServer, send: Send, *, words: bool = True
 ) -> tuple[dict[str, Any], list[str]] | ToolResult:
-    """The result of a request at the end, as JSON data, and remarks for the model beside it; or how it failed."""
+    """The result of a request at the end, as JSON data, and remarks for the model beside it; or how it failed.
+
+    The data are without credentials; `words` as in `Conceal`.
+    """
     name = server.config.name
     call = RunningCall(ctx, server)
     wanted = server.requests
@@ -117,21 +120,21 @@ async def answer_of(
             data: dict[str, Any] = await call.outcome(_conversation(call, requests, send))
     except TimedOut as problem:
         call.suspect()
-        words = f"gave no result within {problem.seconds:.3g} seconds, and was told to stop"
-        return _with_remarks(_lost(name, words, twice=twice, code=ErrorCode.TIMED_OUT), call)
+        how = f"gave no result within {problem.seconds:.3g} seconds, and was told to stop"
+        return _with_remarks(_lost(name, how, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
         return _unavailable(ctx, name, problem)
     except ConnectionLost as problem:
         ctx.note(str(problem))
         return _with_remarks(_lost(name, "lost the connection after the call was sent", twice=twice), call)
     except RemoteFailure as problem:
-        words = call.concealed(problem.words)
-        result = _failed(name, words, unknown=problem.unknown and not twice)
+        told = call.concealed(problem.words)
+        result = _failed(name, told, unknown=problem.unknown and not twice)
         return _with_remarks(result, call)
     except CannotAsk as refusal:
         result = _failed(name, f"could not go on, because {refusal}", unknown=False)
         return _with_remarks(result, call)
-    return call.concealed(data), call.remarks
+    return call.concealed(data, words=words), call.remarks
 
 
 async def _conversation(call: RunningCall, requests: ServerRequests, send: Send) -> dict[str, Any]:

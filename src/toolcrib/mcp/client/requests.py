@@ -184,7 +184,7 @@ class ServerRequests:
                 raise CannotAsk(
                     f"the server {self.server!r} needs an answer of a model, which it may not ask"
                 )
-            responses[key] = await sampled(call, params, self._sampling)
+            responses[key] = await sampled(call, call.concealed(params), self._sampling)
         if by_method:
             unknown = on_one_line(", ".join(sorted(by_method)), 200)
             raise CannotAsk(f"the server {self.server!r} asked for what nobody knows: {unknown}")
@@ -203,7 +203,8 @@ class ServerRequests:
         questions = {}
         for key, params in asked.items():
             try:
-                questions[key] = input_request(self.server, params, credentials=self._credentials)
+                shown = call.concealed(params, words=False)  # the server knows the names of its fields
+                questions[key] = input_request(self.server, shown, credentials=self._credentials)
             except ValueError as problem:
                 why = on_one_line(str(problem), 300)
                 raise CannotAsk(f"the server {self.server!r} asked for what cannot be asked: {why}") from None

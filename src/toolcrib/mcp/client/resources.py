@@ -149,7 +149,8 @@ async def _listed(
     items: list[Mapping[str, Any]] = []
     cursor: Any = None
     for _ in range(MAX_PAGES):
-        answer = await ask_remote(ctx, remote, method, {} if cursor is None else {"cursor": cursor})
+        params = {} if cursor is None else {"cursor": cursor}
+        answer = await ask_remote(ctx, remote, method, params, words=False)  # the server knows its names
         if isinstance(answer, ToolResult):
             return items or answer
         data, _remarks = answer

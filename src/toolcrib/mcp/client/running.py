@@ -86,9 +86,9 @@ class RunningCall:
         self._connection = await self._remote.connected()
         return self._connection, self._remote.headers
 
-    def concealed(self, value: Any) -> Any:
-        """JSON data of the server without the credentials that it was sent or started with."""
-        return value if self._connection is None else concealed(value, self._connection.conceal)
+    def concealed(self, value: Any, *, words: bool = True) -> Any:
+        """JSON data of the server without the credentials that it was sent or started with; `words` as in `Conceal`."""
+        return value if self._connection is None else concealed(value, self._connection.conceal, words=words)
 
     def suspect(self) -> None:
         """Look whether the server still answers. Nobody waits for that."""

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
 from toolcrib.mcp.client.pages import read_list
+from toolcrib.mcp.client.seams import concealed
 
 if TYPE_CHECKING:
     from toolcrib.mcp.client.connection import Connection
@@ -87,7 +88,7 @@ class PassedOnResources(_Servers):
                 continue
             contents = data.get("contents")
             if isinstance(contents, Sequence) and contents:
-                return contents
+                return [concealed(item, connections[name].conceal) for item in contents]
         return None
 
 
@@ -114,9 +115,11 @@ class PassedOnPrompts(_Servers):
             return None
         server = max(servers, key=len)
         params = {"name": name.removeprefix(server + SEPARATOR), "arguments": dict(arguments)}
+        connection = connections[server]
         try:
-            return await connections[server].request("prompts/get", params, timeout=TIME)
+            found = await connection.request("prompts/get", params, timeout=TIME)
+            return {key: concealed(item, connection.conceal) for key, item in found.items()}
         except MCPError as problem:
-            raise ValueError(str(problem)) from None
+            raise ValueError(connection.conceal(str(problem))) from None
         except FAILURES:
             return None

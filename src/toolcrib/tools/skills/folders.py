@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,8 @@ class SkillFiles:
         return str(self.folder)
 
     def read(self, file: str) -> bytes:
-        data = self.files.get(os.path.relpath(self.folder / file, self.folder))
+        folder = self.folder.as_posix()  # the paths of `files` have slashes on every system
+        data = self.files.get(posixpath.relpath(posixpath.join(folder, Path(file).as_posix()), folder))
         if data is None:
             raise ToolError(f"There is no file {file}.")
         return data

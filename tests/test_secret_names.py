@@ -21,7 +21,7 @@ from toolcrib.tools import Shell, Workspace, workspace_tools
 SECRET = [
     ".env", ".env.local", "deep/.env", "prod.env", "id_rsa", "a.pem", ".npmrc", "secrets.yaml", "secrets.txt", "secrets/secret.py",
     "id_ecdsa~", "server.key.bak", "deep/credentials.json.1", ".id_dsa.swp", ".credentials.json", "deep/.netrc.2024-01-31.gz",
-    ".netrc.bak~", "id_rsa.b64", "server.key.lz4", "deep/id_ed25519.old.enc",
+    ".netrc.bak~", "id_dsa~.gz", "id_rsa.b64", "server.key.lz4", "deep/id_ed25519.old.enc",
 ]  # fmt: skip
 FREE = [
     ".env.example",

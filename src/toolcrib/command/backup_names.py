@@ -16,8 +16,8 @@ _PARTS = (
     rf"[ ._-]{{1,3}}(?:{_WORDS})\d{{0,4}}"
     r"|[ ._-]\d(?:[TZ_.:-]{0,2}\d){0,24}+Z?"  # a time or a number
     r"|[ ._-]?\((?:copy ?)?\d{0,3}\)"
-    r"|\.~\d{1,4}~"
+    r"|\.~\d{1,4}~|[~#-]"
 )
 # Expressions without regard to case.
 ADDED_BEFORE = r"(?:\.?#|\.|copy of )?"  # Emacs saves `#name#` and `.#name`, vim `.name.swp`
-ADDED_BEHIND = rf"(?:{_PARTS}){{0,4}}[~#-]?"
+ADDED_BEHIND = rf"(?:{_PARTS}){{0,4}}"

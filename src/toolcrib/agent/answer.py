@@ -92,10 +92,8 @@ async def read_answer(
 
 def _failure(model: Model, error: BaseException, mask: Mask) -> ModelError:
     log_failure(f"the model {model.name} failed", mask)
-    words = shortened(
-        mask(str(error)) or type(error).__name__
-    )  # of a secret that is cut, masking would not know the rest
-    return ModelError(f"the model {model.name} failed: {words}")
+    whole = mask(str(error)) or type(error).__name__  # masking would not know a secret that is cut
+    return ModelError(f"the model {model.name} failed: {shortened(whole)}")
 
 
 def was_cut_off(response: Response) -> bool:

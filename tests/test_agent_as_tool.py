@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from toolcrib import (
     Agent,
@@ -18,6 +19,7 @@ from toolcrib import (
     Context,
     Effect,
     Question,
+    Tool,
     Toolbox,
     ToolCall,
     ToolFactory,
@@ -337,6 +339,108 @@ async def test_an_approval_of_a_project_is_not_for_a_helper_in_another_folder(tm
         asked.clear()
         await outer.run("go")
         assert [path for path in asked if path != "src/a"] == again, folder
+
+
+class Nothing(BaseModel):
+    """No parameters."""
+
+
+class Step(Tool[Nothing, str], name="step", effect=Effect.WRITE, secrets=(), idempotent=True):
+    """A tool that asks about a step of its work, in a folder."""
+
+    def __init__(self, folder: Path, person_only: bool) -> None:
+        self.folder, self.person_only = str(folder), person_only
+
+    def base_folder(self) -> str:
+        return self.folder
+
+    async def execute(self, params: Nothing, ctx: Context[Any]) -> str:
+        remembered = len(ctx.remembered_approvals())
+        await ctx.ask("remove build", ["rm -r build"], person_only=self.person_only)
+        return f"remembered {remembered}"
+
+
+@pytest.mark.parametrize("person_only", [False, True])
+@pytest.mark.parametrize(
+    ("lasting", "folder", "asked"),
+    [
+        (Lasting.RUN, "shop", 1),
+        (Lasting.RUN, "other", 2),
+        (Lasting.PROJECT, "shop", 1),
+        (Lasting.PROJECT, "other", 2),
+        (Lasting.USER, "other", 1),
+    ],
+)
+async def test_a_yes_to_a_step_of_a_tool_is_not_for_one_of_a_helper_in_another_folder(
+    lasting: Lasting, folder: str, asked: int, person_only: bool, tmp_path: Path
+) -> None:
+    steps = list[str]()
+
+    async def approver(question: Question) -> Answer:
+        if question.action == "run step":
+            return Answer(Verdict.YES)
+        steps.append(question.action)
+        return Answer(Verdict.ALWAYS, lasting=lasting)
+
+    helper = helper_of(
+        *[calling("step")] * 2,
+        saying("done"),
+        tools=[Step(tmp_path / folder, person_only)],
+        autonomy="supervised",
+    )
+    outer = Agent(
+        Scripted([*[calling("step")] * 2, calling("helper", task="do it"), saying("all done")]),
+        [Step(tmp_path / "shop", person_only), helper.as_tool("helper", "It helps.")],
+        approver=approver,
+        approvals=ApprovalStore(tmp_path / "approvals.json"),
+        project=tmp_path / "shop",
+    )
+    outcome = await outer.run("go")
+    assert len(steps) == asked
+    expected = [f"remembered {int(person_only and known)}" for known in (asked == 1, True)]
+    assert [told(outcome.nested[0], turn) for turn in range(2)] == expected
+
+
+@pytest.mark.parametrize("kind", ["a call", "a step", "a permission"])
+async def test_what_was_allowed_a_helper_is_not_allowed_its_outer_run_once_that_has_waited(
+    kind: str, tmp_path: Path
+) -> None:
+    """The tool of the helper has the same name and is the same but for what it works on."""
+
+    def tools(folder: str) -> list[Any]:
+        @tool(effect=Effect.WRITE, secrets=(), open_world=False)
+        def put() -> str:
+            """Put."""
+            return "put"
+
+        return [put] if kind == "a call" else [Step(tmp_path / folder, kind == "a permission")]
+
+    name = "put" if kind == "a call" else "step"
+    helper = helper_of(calling(name), saying("done"), tools=tools("other"), autonomy="supervised")
+    outer = Agent(
+        Scripted(
+            [
+                calling("helper", task="do it"),
+                *[calling("save", path="a"), calling(name)] * 2,
+                saying("all done"),
+            ]
+        ),
+        [*tools("shop"), save, helper.as_tool("helper", "It helps.")],
+        on_question="suspend",
+    )
+    outcome, asked = await outer.run("go"), list[str]()
+    while outcome.reason is Reason.WAITING:
+        question = outcome.questions[0]
+        asked.append(question.action)
+        about_it = question.action == ("remove build" if name == "step" else "run put")
+        answer = Answer(Verdict.ALWAYS if about_it else Verdict.YES)
+        outcome = await outer.resume(outcome.saved, {question.id: answer})
+    assert outcome.reason is Reason.ANSWERED
+    if kind == "a call":  # what was allowed the outer run still holds after it has waited again
+        assert asked == ["run put", "run save", "run put", "run save"]
+    else:
+        again = ["run step", "remove build"]
+        assert asked == [*again, "run save", *again, "run save", "run step"]
 
 
 @pytest.mark.parametrize("between", [False, True])

@@ -16,7 +16,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import belongs_to_caller
 from toolcrib.fingerprint import fingerprint
 from toolcrib.json_text.values import same_json
-from toolcrib.prepared import Ready
+from toolcrib.prepared import Ready, ResolvedTool
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.resources import base_folder
@@ -244,13 +244,12 @@ class Approvals:
         answer: Answer,
         tool: Any,
         identity: str,
+        ready: Ready,
         mark: str = "",
-        ready: Ready | None = None,
     ) -> None:
-        """Remember an answer. For a run, `tool` is the very object that was asked about.
+        """Remember an answer about a call, or about a step of it. For a run, `tool` is the very object asked about.
 
         `mark` is what an approval of exactly these arguments is remembered by, if it is not the question's fingerprint.
-        `ready` is the call that was asked about, if it was one.
         """
         if question.strict:
             return
@@ -264,7 +263,7 @@ class Approvals:
         approval = Approval(
             os.urandom(4).hex(),
             question.tool,
-            self._in_folder(lasting, identity, ready),
+            self.in_folder(lasting, identity, ready.tool),
             scope,
             lasting,
             {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[lasting],
@@ -282,9 +281,9 @@ class Approvals:
         else:
             self._runs.add_approved(run, tool, approval)
 
-    def _in_folder(self, lasting: Lasting, identity: str, ready: Ready | None) -> str:
-        """What an approval is of: the tool. One of a project is of the tool in its folder, if that is another."""
-        folder = base_folder(ready) if ready is not None and lasting is Lasting.PROJECT else ""
+    def in_folder(self, lasting: Lasting, identity: str, tool: ResolvedTool) -> str:
+        """What an approval is of: the tool, in its folder if that is not the project's; a user's is of any folder."""
+        folder = base_folder(tool) if lasting is not Lasting.USER else ""
         elsewhere = folder and folder != self._folder
         return fingerprint(identity, folder) if elsewhere else identity
 
@@ -294,12 +293,18 @@ class Approvals:
             return (Lasting.RUN,)
         return tuple(Lasting) if self._project else (Lasting.RUN, Lasting.USER)
 
-    def covers(self, run: str, tool: Any, mark: str, identity: str) -> bool:
-        """Whether an earlier answer covers a step with this fingerprint (`mark`) that a running tool asks about."""
-        return any(
-            approval.covers(approval.identity if approval.lasting is Lasting.RUN else identity, mark, None)
-            for approval in self.active(run, tool)
-        )
+    def of_steps(self, ready: Ready, tool: Any, identity: str) -> list[Approval]:
+        """The approvals that count now for steps of a running call, of the kind that `tool` and `identity` name."""
+        return [
+            approval
+            for approval in self.active(ready.key.run, tool)
+            if approval.identity == self.in_folder(approval.lasting, identity, ready.tool)
+        ]
+
+    def covers_step(self, ready: Ready, tool: Any, mark: str, identity: str) -> bool:
+        """Whether an earlier answer covers a step with this fingerprint (`mark`) that a running call asks about."""
+        steps = self.of_steps(ready, tool, identity)
+        return any(approval.covers(approval.identity, mark, None) for approval in steps)
 
     def covers_call(self, ready: Ready) -> bool:
         """Whether an earlier answer covers a prepared call."""
@@ -312,7 +317,7 @@ class Approvals:
             approval.covers(
                 approval.identity
                 if approval.lasting is Lasting.RUN
-                else self._in_folder(approval.lasting, definition.identity, ready),
+                else self.in_folder(approval.lasting, definition.identity, ready.tool),
                 mark,
                 ready.accesses if approval.scope in (Scope.PREFIX, Scope.FOLDER) else None,
             )

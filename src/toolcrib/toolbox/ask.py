@@ -151,7 +151,7 @@ class Questions:
                 return AskAgain(pending, model_messages.outdated(name))
         if answer.verdict is Verdict.ALWAYS and asked_about_it:
             entry, identity = ready.tool.entry, ready.tool.definition.identity
-            self.decider.approvals.add(question, answer, entry, identity, approval_mark(ready), ready)
+            self.decider.approvals.add(question, answer, entry, identity, ready, approval_mark(ready))
         return ready._replace(approved=True, why=f"approved by {answer.by or 'a person'}")
 
     async def _with_other_arguments(

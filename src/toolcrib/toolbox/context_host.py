@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -160,7 +159,8 @@ class ContextHost:
         kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
         identity = fingerprint(definition.identity, kind) if person_only else definition.identity
-        if not decision.strict and decider.approvals.covers(ctx.key.run, subject, mark, identity):
+        ready = ctx._deadline.ready
+        if not decision.strict and decider.approvals.covers_step(ready, subject, mark, identity):
             return "approved before"
         if remembered_only and self._approving.approver is not None:
             raise ToolError(f"Nobody has allowed this for good: {action}.")
@@ -185,7 +185,7 @@ class ContextHost:
         if suspension is not None:
             answer: Answer | None = (await self.input.answered_later(ctx, [question], suspension))[0]
         else:
-            with ctx._deadline.paused() if ctx._deadline is not None else nullcontext():
+            with ctx._deadline.paused():
                 answer = await self._approving.ask(question)
         if answer is None:
             raise ToolError(NOBODY.format(action))
@@ -194,7 +194,7 @@ class ContextHost:
             raise ToolError(f"The user rejected this step: {action}.{said}")
         if answer.verdict is Verdict.ALWAYS:
             exactly = replace(answer, scope=Scope.ARGUMENTS) if person_only else answer
-            decider.approvals.add(question, exactly, subject, identity)
+            decider.approvals.add(question, exactly, subject, identity, ready)
         return f"approved by {answer.by or 'a person'}"
 
     async def ask_user(self, ctx: Context[Any], text: str, options: Iterable[str], several: bool) -> Answer:
@@ -226,8 +226,8 @@ class ContextHost:
     def remembered_approvals(self, ctx: Context[Any]) -> list[tuple[tuple[str, ...], float]]:
         definition = ctx._definition
         identity = fingerprint(definition.identity, "permission")
-        active = self._decider.approvals.active(ctx.key.run, definition.facts)
-        kept = [item for item in active if item.identity == identity and item.patterns]
+        known = self._decider.approvals.of_steps(ctx._deadline.ready, definition.facts, identity)
+        kept = [item for item in known if item.patterns]
         return [(item.patterns, 0.0 if item.lasting is Lasting.RUN else item.at) for item in kept]
 
     def note(self, ctx: Context[Any], words: str) -> None:

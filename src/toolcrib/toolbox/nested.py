@@ -48,7 +48,7 @@ class BothPolicies:
         """The two policies for a call: of the outer one, absolute paths mean those in the folder of its tool, too."""
         outer = self._outer.policy
         within: Any = getattr(outer, "within", None)
-        if request.prepared is None or within is None or not (folder := base_folder(request.prepared)):
+        if request.prepared is None or within is None or not (folder := base_folder(request.prepared.tool)):
             return outer, self._own
         if self._placed[0] is not outer:
             self._placed = outer, {}

@@ -124,8 +124,7 @@ class Registry:
 
     def builtin(self, name: str) -> ToolLike | None:
         """The built-in tool of this name."""
-        entry = self._builtin.get(name)
-        return None if entry is None else entry.supplied
+        return self._builtin[name].supplied if name in self._builtin else None
 
     def given_facts(self) -> tuple[list[Facts], bool]:
         """The facts of the tools that were given; and whether toolsets and factories supply more, unknown by now."""
@@ -190,6 +189,10 @@ class Registry:
         if not self._toolsets:
             return self._tools.get(name) or self._builtin.get(name)
         return None if self._override else self._tools.get(name)
+
+    def last_known(self, name: str) -> Entry | None:
+        """The entry that was found last, without asking a toolset."""
+        return self.known(name) or self._lent.get(name)
 
     async def entry(self, name: str) -> Entry | None:
         """The entry of any tool; the same object as long as the same tool stands behind the name."""

@@ -7,7 +7,7 @@ import os
 from toolcrib.access import OWN
 from toolcrib.effect import Effect
 from toolcrib.errors import belongs_to_caller
-from toolcrib.prepared import Ready
+from toolcrib.prepared import Ready, ResolvedTool
 
 __all__ = ["Resources", "base_folder", "in_conflict", "only_own", "resources_of"]
 
@@ -31,13 +31,13 @@ def resources_of(ready: Ready) -> Resources:
         return None
 
 
-def base_folder(ready: Ready) -> str:
-    """The absolute folder that the paths of a call are relative to, as its tool names it; "" where it names none."""
-    hook = ready.tool.definition.hooks.get("base_folder")
+def base_folder(tool: ResolvedTool) -> str:
+    """The absolute folder that the paths of a tool are relative to, as it names it; "" where it names none."""
+    hook = tool.definition.hooks.get("base_folder")
     try:
-        return "" if hook is None else os.fspath(hook(ready.tool.instance))
+        return "" if hook is None else os.fspath(hook(tool.instance))
     except Exception:
-        ready.tool.entry.log_failure("base_folder")
+        tool.entry.log_failure("base_folder")
         return ""
 
 

@@ -10,8 +10,8 @@ from toolcrib.compiling.definition import Definition
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.facts import Facts
 from toolcrib.fingerprint import fingerprint
-from toolcrib.prepared import Pending, Prepared, Ready, Refused
-from toolcrib.question import Answer, Verdict
+from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
+from toolcrib.question import Answer, Lasting, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox.approvals import Approval
 from toolcrib.toolbox.ask import AskAgain
@@ -54,9 +54,16 @@ class Suspensions:
     # -- runs
 
     def saved(self, run: str) -> dict[str, Any]:
-        """What is remembered of a run, as JSON data: approvals that hold for the run, and its taint."""
-        runs = self.path.runs
-        approvals = [{"of": _kind_of(tool), **asdict(approval)} for tool, approval in runs.approved(run)]
+        """What is remembered of a run, as JSON data: approvals that hold for the run, and its taint.
+
+        An approval for a tool of another toolbox, which an agent in a call has, is not kept.
+        """
+        runs, registry = self.path.runs, self.path.questions.registry
+        approvals = [
+            {"of": kind, **asdict(approval)}
+            for tool, approval in runs.approved(run)
+            if _subject(registry.last_known(approval.tool), kind := _kind_of(tool)) is tool
+        ]
         return {"approvals": approvals, "taint": sorted(runs.provenance(run).taint)}
 
     async def restore(self, run: str, data: dict[str, Any]) -> None:
@@ -65,10 +72,19 @@ class Suspensions:
         for tool in data["taint"]:
             runs.add_taint(run, tool)
         for item in data["approvals"]:
-            approval = _approval_of(item)
-            subject, identity = _subject(await registry.entry(approval.tool), item["of"])
-            if subject is not None and identity == approval.identity:
-                runs.add_approved(run, subject, approval)
+            approval, kind = _approval_of(item), item["of"]
+            entry = await registry.entry(approval.tool)
+            if entry is not None and approval.identity == self._identity(entry, kind):
+                runs.add_approved(run, _subject(entry, kind), approval)
+
+    def _identity(self, entry: Entry, kind: str) -> str:
+        """What an approval of this kind is of, where it holds for a run; "" for a tool that only a call makes known."""
+        definition = entry.definition()
+        if definition is None or (entry.make is not None and "base_folder" in definition.hooks):
+            return ""
+        identity = fingerprint(definition.identity, kind) if kind == "permission" else definition.identity
+        tool = ResolvedTool(entry, entry.supplied, definition)
+        return self.path.decider.approvals.in_folder(Lasting.RUN, identity, tool)
 
     # -- calls
 
@@ -106,6 +122,8 @@ def checked_memory(data: dict[str, Any]) -> dict[str, Any]:
     approvals = list(data["approvals"])
     for item in approvals:
         _approval_of(item)
+        if item["of"] not in dict(KINDS).values():
+            raise ValueError(f"an approval of {item['of']!r}")
     return {"approvals": approvals, "taint": [str(tool) for tool in data["taint"]]}
 
 
@@ -123,10 +141,9 @@ def _kind_of(tool: object) -> str:
     return next(kind for form, kind in KINDS if isinstance(tool, form))
 
 
-def _subject(entry: Entry | None, kind: str) -> tuple[Any, str]:
+def _subject(entry: Entry | None, kind: str) -> Any:
+    """What an approval is remembered for in a run; None where its tool is unknown."""
     definition = entry.definition() if entry is not None else None
-    if entry is None or definition is None:
-        return None, ""
-    if kind == "permission":
-        return definition.facts, fingerprint(definition.identity, kind)
-    return (entry if kind == "call" else definition), definition.identity
+    if definition is None:
+        return None
+    return {"call": entry, "ask": definition, "permission": definition.facts}[kind]

@@ -299,6 +299,23 @@ async def test_the_time_that_a_person_takes_does_not_count() -> None:
     assert [question.tool for question in asked.questions] == ["save"]
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.6])
+async def test_the_time_before_a_run_waited_counts_when_it_goes_on(seconds: float) -> None:
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    async def nap() -> str:
+        """Take a nap."""
+        await asyncio.sleep(seconds)
+        return "rested"
+
+    script = [calling(("nap", {})), calling(("save", {"path": "a"})), calling(("nap", {})), saying("saved")]
+    given = helper(*script, tools=[nap, save])
+    agent = manager(given, calling(task(timeout=1)), autonomy="supervised", on_question="suspend")
+    waiting = await agent.run("go")
+    outcome = await agent.resume(waiting.to_json(), {waiting.questions[0].id: "yes"})
+    over = "The task was not finished: its time of 1 second is over."
+    assert results(outcome) == [over if seconds else "saved"]
+
+
 # -- its rights
 
 

@@ -64,7 +64,7 @@ class DelegatedRun:
         max_depth: int | None = None,
     ) -> None:
         self.run = Run(settings, task, within=within)
-        self._clock = None if seconds is None else RunClock(seconds, self.run.cancel)
+        self._clock = None if seconds is None else RunClock(seconds, self.run.cancel, self.run.seconds_before)
         if max_depth is not None and (refusal := self._refusal(settings, max_depth)):
             self.run.box.forget(self.run.id)
             raise ToolError(refusal)

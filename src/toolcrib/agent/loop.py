@@ -145,6 +145,11 @@ class RunLoop:
         """What the run used so far, with the runs within its calls."""
         return self.account.usage
 
+    @property
+    def seconds_before(self) -> float:
+        """How long the run had been running when it ended at its questions, if it goes on from there."""
+        return 0.0 if self._saved is None else self._saved.seconds
+
     async def leave_if_waiting(self, outcome: Outcome[Any]) -> None:
         """Leave the tool whose run waits for answers; it runs again when they are there."""
         if outcome.reason is Reason.WAITING and self._within is not None and self._suspension is not None:
@@ -169,7 +174,7 @@ class RunLoop:
         """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
         if self.outcome is not None:  # of a run within a call that is made again: it has ended before
             return self.outcome
-        before, seconds = 0.0 if self._saved is None else self._saved.seconds, self.settings.budget.seconds
+        before, seconds = self.seconds_before, self.settings.budget.seconds
         deadline = asyncio.timeout(None if seconds is None else max(0.0, seconds - before))
         self.account.begin()
         if self._saved is not None:

@@ -63,6 +63,11 @@ class Run(Generic[Out]):
         """What the run used so far, with the runs within its calls."""
         return self._loop.usage
 
+    @property
+    def seconds_before(self) -> float:
+        """How long the run had been running when it ended at its questions, if it goes on from there."""
+        return self._loop.seconds_before
+
     def __await__(self) -> Generator[Any, Any, Outcome[Out]]:
         return self._outcome_or_leave().__await__()
 

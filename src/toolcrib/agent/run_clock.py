@@ -14,14 +14,14 @@ __all__ = ["RunClock"]
 class RunClock:
     """Calls `end` when its seconds are over; use it in a `with` block.
 
-    It stands still while it is `paused`, also where several pauses overlap.
+    It stands still while it is `paused`, also where several pauses overlap. `used` are seconds that passed before.
     """
 
-    def __init__(self, seconds: float, end: Callable[[], None]) -> None:
+    def __init__(self, seconds: float, end: Callable[[], None], used: float = 0.0) -> None:
         self.seconds = seconds
         self.over = False
         self._end = Unreachable(end)  # it leads to the run, and so to a model
-        self._left = seconds
+        self._left = max(seconds - used, 0.0)
         self._pauses = 0
         self._timer: asyncio.TimerHandle | None = None
         self._running = False

@@ -237,7 +237,8 @@ async def test_a_limit_of_the_inner_box_holds_for_each_of_its_runs() -> None:
     assert [told(nested, n)[:3] for nested in outcome.nested for n in range(2)] == ["saw", "Too"] * 2
 
 
-RULES_ABOUT_WHAT_IS_REACHED = [
+CHANGES = 'effect = ["write", "destructive"]'
+RULES_ABOUT_WHAT_IS_DONE = [
     # a rule, whether the call that hands something on asks, and what the call within it comes to; None: it is not made
     ('deny = true\npath = "a"', False, "denied"),
     ('deny = true\npath = "b"', False, ""),
@@ -245,12 +246,22 @@ RULES_ABOUT_WHAT_IS_REACHED = [
     ('deny = true\nhost = "a"', False, ""),
     ('deny = true\nreach = "write"', False, "denied"),
     ('deny = true\ntool = ["helper", "batch"]\npath = "a"', True, None),
+    (f"ask = true\n{CHANGES}", False, "nobody_to_ask"),
+    (f"deny = true\n{CHANGES}", False, "denied"),
+    (f'ask = true\n{CHANGES}\nexcept = {{ tool = "put" }}', False, ""),
+    ('ask = true\nexcept = { effect = "read" }', True, None),
+    (f'ask = true\ntool = ["helper", "batch"]\n{CHANGES}', True, None),
+    (
+        f'ask = true\n{CHANGES}\nargument.task = "do it"\n[[rule]]\nask = true\n{CHANGES}\nargument.calls.tool = "p*"',
+        True,
+        None,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("rule", "asks", "within"), RULES_ABOUT_WHAT_IS_REACHED)
+@pytest.mark.parametrize(("rule", "asks", "within"), RULES_ABOUT_WHAT_IS_DONE)
 @pytest.mark.parametrize("how", ["helper", "batch"])
-async def test_a_rule_about_what_is_reached_asks_about_the_calls_within_and_not_about_their_call(
+async def test_a_rule_about_what_is_done_asks_about_the_calls_within_and_not_about_their_call(
     how: str, rule: str, asks: bool, within: str | None
 ) -> None:
     write = Access(Reach.WRITE, "a")

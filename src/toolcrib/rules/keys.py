@@ -88,7 +88,8 @@ KEYS: tuple[RuleKey, ...] = (
     RuleKey(
         name="effect",
         field="effects",
-        doc="`read`, `write`, `destructive`: of this call",
+        doc="`read`, `write`, `destructive`: of this call; what denies or asks means the calls within `batch`, "
+        "`new_task` and agents, and not these themselves",
         read=toml_values.choices({effect.label: effect for effect in Effect}),
         write=lambda effects: [effect.label for effect in sorted(effects)],
         says_nothing=lambda effects: not effects or effects >= set(Effect),

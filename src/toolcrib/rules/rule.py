@@ -124,6 +124,11 @@ class Rule:
         """Whether the rule counts for calls of a tool."""
         return all(holds(value, facts) for holds, value in self.tool_conditions)
 
+    @property
+    def _is_about_calls_within(self) -> bool:
+        """Whether the rule, by the effect that it names, is about the calls that a call makes and not about itself."""
+        return bool(self.effects) and not (self.tools or self.arguments or self.unsaid)
+
     def denies_every_call(self, facts: Facts) -> bool:
         """Whether the rule, if it denies, denies every call of a tool."""
         return (
@@ -172,7 +177,7 @@ class Rule:
 
     def match_call(self, request: PolicyRequest, accesses: Sequence[Access] | None) -> MatchLevel:
         """How far the rule, if it denies or asks, matches a call of a tool that it is about."""
-        if not self.conditions_hold(request):
+        if not self.conditions_hold(request) or (request.delegated and self._is_about_calls_within):
             return NO
         if not self.names_accesses:
             accesses = self._named_by_exceptions(accesses or ())

@@ -553,6 +553,26 @@ async def test_the_lower_autonomy_counts(outer: Any, inner: Any) -> None:
     assert len(asked.questions) == (saved and "supervised" in (outer, inner))
 
 
+@pytest.mark.parametrize("whose", ["outer", "inner"])
+async def test_another_policy_counts_for_a_helper_that_runs(whose: str) -> None:
+    boxes = {}
+
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    def change() -> str:
+        """Change the policy."""
+        boxes[whose].policy = RulePolicy("supervised")
+        return "changed"
+
+    turns = [calling("save", path="a"), calling("change"), calling("save", path="b"), saying("done")]
+    helper = helper_of(*turns, tools=[save, change])
+    outer = outer_of(helper)
+    boxes |= {"outer": outer.toolbox, "inner": helper.toolbox}
+    outcome = await outer.run("go")
+    words = [told(outcome.nested[0], turn) for turn in (0, 2)]
+    assert words[0] == "saved a"
+    assert "needs approval" in words[1]
+
+
 async def test_rules_of_either_hold() -> None:
     no_look = RulePolicy("full", [Rule(verb=Verb.DENY, tools=("look",), reason="nobody looks")])
     for options in ({"policy": no_look}, {}):

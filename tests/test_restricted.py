@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolcrib import Answer, Context, Effect, Question, Toolbox, Verdict, tool
 from toolcrib.audit import AuditLog
 from toolcrib.rules import Limit, RateLimits, Rule, RulePolicy, read_rules
-from toolcrib.toolbox.policy import Autonomy, Verb
+from toolcrib.toolbox.policy import Autonomy, Decision, Verb
 
 
 @tool(effect=Effect.READ, secrets=())
@@ -71,6 +71,37 @@ def test_what_a_tool_of_the_helper_calls_is_held_to_the_same() -> None:
     box = Toolbox(TOOLS, autonomy="full")
     assert box.call_sync("both", {"path": "a"}).text == "saved a"
     assert "not allowed to run" in box.restricted(["both"]).call_sync("both", {"path": "a"}).text
+
+
+def test_another_policy_of_its_maker_counts_for_a_helper_too() -> None:
+    box = Toolbox(TOOLS, autonomy="full")
+    helper = box.restricted(["look", "save"])
+    of_helper = helper.restricted(rules=[Rule(verb=Verb.ASK, tools=("save",))])
+    for policy, saves in (("supervised", "nobody_to_ask"), ("read_only", "denied"), ("full", None)):
+        box.policy = RulePolicy(policy)
+        assert codes(helper) == {"look": None, "save": saves, "wipe": "denied"}
+        assert codes(of_helper) == {"look": None, "save": saves or "nobody_to_ask", "wipe": "denied"}
+    box.policy = read_rules('[[rule]]\ndeny = true\ntool = "look"').policy("full")
+    assert shown(helper) == ["save"]
+    helper.policy = RulePolicy("read_only")  # a policy of its own, from now on
+    box.policy = RulePolicy("full")
+    assert codes(helper) == {"look": None, "save": "denied", "wipe": "denied"}
+
+
+def test_a_helper_may_nothing_once_the_policy_of_its_maker_cannot_be_restricted() -> None:
+    class AllowsAll:
+        def decide(self, request: Any) -> Decision:
+            return Decision(Verb.ALLOW)
+
+        def shows(self, facts: Any) -> bool:
+            return True
+
+    box = Toolbox(TOOLS, autonomy="full")
+    helper = box.restricted(["look", "save"])
+    box.policy = AllowsAll()
+    assert codes(box) == dict.fromkeys(("look", "save", "wipe"))
+    assert codes(helper) == dict.fromkeys(("look", "save", "wipe"), "denied")
+    assert shown(helper) == []
 
 
 @pytest.mark.promise("policy.md", "returns a policy that allows no more than the original")

@@ -19,6 +19,7 @@ from toolcrib.codecs.text import TextCodec
 from toolcrib.guided import Choice, Grammar, JsonSchema, Regex
 from toolcrib.messages import Request, Usage
 from toolcrib.models import AnthropicMessages, Scripted
+from toolcrib.toolbox import AutonomyPolicy
 
 
 def each(names: str, **cases: Any) -> Any:
@@ -236,6 +237,21 @@ def test_it_works_beside_tools_and_for_one_run_alone() -> None:
         return typed.output, plain.output, point.output
 
     assert asyncio.run(both()) == (12, "It says 12.50.", Point(1))
+
+
+def test_another_policy_counts_for_a_typed_run_that_goes_on() -> None:
+    @tool(effect=Effect.WRITE, secrets=(), open_world=False)
+    def save() -> str:
+        """Save, and let nothing be saved any more."""
+        agent.toolbox.policy = AutonomyPolicy("supervised")
+        return "saved"
+
+    calls = [{"calls": [{"name": "save", "arguments": {}}]}] * 2
+    agent = Agent(Scripted([*calls, {"text": '{"x": 1}'}]), [save], autonomy="full", output=Point)
+    outcome = agent.run_sync("go")
+    results = [result.text for message in outcome.messages for result in message.results]
+    assert (outcome.output, results[0]) == (Point(1), "saved")
+    assert "needs approval" in results[1]
 
 
 def test_the_answer_has_to_come_by_call_where_other_tools_are_called_too() -> None:

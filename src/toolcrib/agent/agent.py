@@ -211,20 +211,20 @@ class Agent(Generic[Deps, Out]):
             top_logprobs=top_logprobs,
         )
         self._output = as_output_type(output)
-        self._typed: dict[Any, tuple[Any, AgentSettings]] = {}
+        self._typed: dict[Any, AgentSettings] = {}
         if not self._output.is_text:
             self._settings_for(None)
 
     def _settings_for(self, output: Any) -> AgentSettings:
         """The settings of a run that answers with this output; None for the agent's own.
 
-        Its toolbox has attempt_completion in the shape of the answer, and decides by the policy of now.
+        Its toolbox has attempt_completion in the shape of the answer.
         """
         given = self._output if output is None else output
         key = given if isinstance(given, OutputType | type) else None
         kept = None if key is None else self._typed.get(key)
-        if kept is not None and kept[0] is self.toolbox.policy:
-            return kept[1]
+        if kept is not None:
+            return kept
         wanted = as_output_type(given)
         if wanted.is_text:
             return self._settings
@@ -236,14 +236,13 @@ class Agent(Generic[Deps, Out]):
             raise TypeError(
                 f"a typed run answers by {COMPLETION}: a tool of the caller's own cannot have this name"
             )
-        completion = CompletionTool(wanted.check()) if kept is None else kept[1].completion
-        assert completion is not None
+        completion = CompletionTool(wanted.check())
         box = with_builtin(self.toolbox, COMPLETION, completion)
         settings = replace(self._settings, toolbox=box, completion=completion)
         if key is not None:
             if len(self._typed) >= MAX_KEPT:
                 self._typed.clear()
-            self._typed[key] = (box.policy, settings)
+            self._typed[key] = settings
         return settings
 
     async def __aenter__(self) -> Agent[Deps, Out]:

@@ -11,6 +11,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
@@ -159,7 +160,6 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self.deps = deps
         self.run = os.urandom(16).hex()
         self._count = itertools.count()
-        self._questions_once: QuestionsOnce | None = None
         clock, timer = with_fallback(clock, time.time), with_fallback(timer, time.perf_counter)
         self.sink = EventSink(clock)
         self.masking = masking_of(secrets, self.sink) if secrets is not None else None
@@ -187,7 +187,6 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self._max_output, self._overflow, self._grace = max_output, overflow, grace
         self._timer, self._random = timer, random
         self._toolsets = EnteredToolsets(self.registry)
-        self._portal = Portal()
         self._compose_path(as_policy(policy if policy is not None else autonomy))
         for item in tools:
             self.add(item)
@@ -198,6 +197,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     def _compose_path(self, policy: Policy) -> None:
         """Make the parts that depend on the policy, and hand each what it needs. A restricted box has its own."""
+        self._portal = Portal()
         sink, masking, operator, mask = self.sink, self.masking, self._operator, self._mask
         decider = self._decider = Decider(policy, self._approvals, self._runs, masking)
         host = self._host = ContextHost(sink, decider, self._approving, self._workers, self._audit, mask)
@@ -258,7 +258,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     @property
     def policy(self) -> Policy:
-        """The policy that decides on calls. Setting another policy counts from the next decision on."""
+        """The policy that decides on calls. Another counts from the next decision on, also of restricted boxes."""
         return self._decider.policy
 
     @policy.setter
@@ -290,11 +290,12 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
         All else is shared: approver, approvals, limits, audit, secrets, events, provenance of what came from outside.
         """
-        from toolcrib.toolbox.restrict import restricted_policy
+        from toolcrib.toolbox.restrict import Restriction
 
+        restriction = Restriction(tools, rules, autonomy)
         made = copy.copy(self)
-        made._portal = Portal()
-        made._compose_path(restricted_policy(self.policy, tools, rules, autonomy))
+        made._compose_path(restriction.of(self.policy))
+        self._decider.followers.add(made._decider, restriction.of_any)
         return made
 
     def _within(self, outer: Toolbox[Any], run: str, most: Effect) -> Toolbox[Deps]:
@@ -305,7 +306,6 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         from toolcrib.toolbox.nested import BothPolicies, both_limiters
 
         made = copy.copy(self)
-        made._portal = Portal()
         made.masking, made.sink = nested_masking(self.masking, outer.masking, outer.sink)
         made._mask = mask_of(made.masking)
         made._limiter = both_limiters(self._limiter, outer._limiter, run)
@@ -318,6 +318,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         if outer.telemetry.given:
             made.telemetry = outer.telemetry
         made._compose_path(BothPolicies(self.policy, outer._decider, most))
+        self._decider.followers.add(made._decider, partial(BothPolicies, outer=outer._decider, most=most))
         return made
 
     # -- the path
@@ -335,15 +336,14 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         key = CallKey(self.run, 0, next(self._count)) if key is None else key
         prepared = await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
         if type(prepared) is Pending:
-            self._once().remember(prepared)
+            self._once.remember(prepared)
         return prepared
 
+    @cached_property
     def _once(self) -> QuestionsOnce:
-        if self._questions_once is None:
-            from toolcrib.toolbox.restore import QuestionsOnce
+        from toolcrib.toolbox.restore import QuestionsOnce
 
-            self._questions_once = QuestionsOnce()
-        return self._questions_once
+        return QuestionsOnce()
 
     async def execute(
         self,
@@ -456,7 +456,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         from toolcrib.toolbox.restore import restored_call
 
         restored = await restored_call(data, self._path.preparation, self._decider, self.deps)
-        return self._once().once(restored)
+        return self._once.once(restored)
 
     async def open_call(self, name: str, key: CallKey) -> CallStream:
         """Begin a call whose arguments are still streaming in."""

@@ -13,6 +13,7 @@ from toolcrib.question import Lasting, Question
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approvals import Approvals, folders_of, prefixes_of, with_targets
 from toolcrib.toolbox.decode import Arguments
+from toolcrib.toolbox.followers import Followers
 from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb
 from toolcrib.toolbox.resources import only_own, resources_of
 from toolcrib.toolbox.runs import Runs
@@ -33,7 +34,7 @@ class Decider:
     `tracks_taint` says whether the policy or a reviewer looks at what came from outside.
     """
 
-    __slots__ = ("_masking", "approvals", "policy", "runs", "tracks_taint")
+    __slots__ = ("__weakref__", "_masking", "approvals", "followers", "policy", "runs", "tracks_taint")
 
     def __init__(
         self, policy: Policy, approvals: Approvals, runs: Runs, masking: Masking | None = None
@@ -41,12 +42,14 @@ class Decider:
         self.approvals = approvals
         self.runs = runs
         self._masking = masking
+        self.followers = Followers()
         self.use(policy)
 
     def use(self, policy: Policy) -> None:
-        """Decide by another policy from now on."""
+        """Decide by another policy from now on, also where that is done by what is made of it."""
         self.policy = policy
         self.tracks_taint: bool = getattr(policy, "tracks_taint", False) or self.runs.reviewed
+        self.followers.follow(policy)
 
     def request_for(self, ready: Ready) -> PolicyRequest:
         """The policy's request about a call."""

@@ -88,9 +88,10 @@ class BothPolicies:
 
     def restricted(self, rules: Any = (), autonomy: Any = None) -> BothPolicies:
         """The same with further deny and ask rules, and less autonomy."""
-        from toolcrib.toolbox.restrict import restricted_policy
+        from toolcrib.toolbox.restrict import Restriction
 
-        return BothPolicies(restricted_policy(self._own, None, rules, autonomy), self._outer, self._most)
+        own = Restriction(rules=rules, autonomy=autonomy).of(self._own)
+        return BothPolicies(own, self._outer, self._most)
 
 
 _MAY = {Effect.READ: "only read", Effect.WRITE: "change, but not destroy, something", Effect.DESTRUCTIVE: ""}

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from toolcrib.prepared import ResolvedTool
 from toolcrib.toolbox.registry import Entry, Registry
-from toolcrib.toolbox.threads import Portal
 
 __all__ = ["with_builtin"]
 
@@ -41,9 +40,9 @@ class OverlaidRegistry(Registry):
 
 
 def with_builtin(box: Box, name: str, tool: Any) -> Box:
-    """The box with this tool under the name of a built-in one. It decides by the policy that the box has now."""
+    """The box with this tool under the name of a built-in one."""
     made = copy.copy(box)
-    made._portal = Portal()
     made.registry = OverlaidRegistry(box.registry, name, tool)
     made._compose_path(box.policy)
+    box._decider.followers.add(made._decider, lambda policy: policy)
     return made

@@ -90,7 +90,7 @@ class Registry:
         self._tools: dict[str, Entry] = {}
         self._builtin: dict[str, Entry] = {}
         self._toolsets: list[Toolset] = []
-        self._lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
+        self.lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
         self._changes = 0
         # What calls found, with nothing to ask or to make. Another dict after each change.
         self.at_hand: dict[str, ResolvedTool] = {}
@@ -190,10 +190,6 @@ class Registry:
             return self._tools.get(name) or self._builtin.get(name)
         return None if self._override else self._tools.get(name)
 
-    def last_known(self, name: str) -> Entry | None:
-        """The entry that was found last, without asking a toolset."""
-        return self.known(name) or self._lent.get(name)
-
     async def entry(self, name: str) -> Entry | None:
         """The entry of any tool; the same object as long as the same tool stands behind the name."""
         known = self.known(name)
@@ -202,10 +198,10 @@ class Registry:
         for toolset in reversed(self._toolsets):
             supplied = await self._asked(toolset.get(name))
             if supplied is not None:
-                entry = self._lent.get(name)
+                entry = self.lent.get(name)
                 inner, steps = unwrapped(supplied)
                 if entry is None or entry.supplied is not inner or entry.steps != steps:
-                    entry = self._lent[name] = Entry(name, supplied, self.grace, self.mask)
+                    entry = self.lent[name] = Entry(name, supplied, self.grace, self.mask)
                 return entry
-        self._lent.pop(name, None)
+        self.lent.pop(name, None)
         return self._tools.get(name) or self._builtin.get(name)

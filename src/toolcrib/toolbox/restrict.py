@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,30 +12,49 @@ from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Policy, Verb
 if TYPE_CHECKING:
     from toolcrib.rules.rule import Rule
 
-__all__ = ["restricted_policy"]
+__all__ = ["Restriction"]
 
 
-def restricted_policy(
-    policy: Any, tools: Collection[str] | None, rules: Iterable[Rule], autonomy: Autonomy | str | None
-) -> Policy:
-    """A policy that allows no more: some of the tools, further deny and ask rules, less autonomy.
+class Restriction:
+    """Makes policies that allow no more: some of the tools, further deny and ask rules, less autonomy."""
 
-    TypeError where the policy has no method `restricted`, as RulePolicy has.
-    """
-    from toolcrib.rules.policy import RulePolicy
-    from toolcrib.rules.rule import Rule
+    def __init__(
+        self,
+        tools: Collection[str] | None = None,
+        rules: Iterable[Rule] = (),
+        autonomy: Autonomy | str | None = None,
+    ) -> None:
+        from toolcrib.rules.rule import Rule
 
-    if isinstance(policy, AutonomyPolicy):
-        policy = RulePolicy(policy.autonomy)
-    if not hasattr(policy, "restricted"):
-        raise TypeError(
-            f"a box can be restricted whose policy has a method restricted, as RulePolicy; got {policy!r}"
-        )
-    added = list(rules)
-    if tools is not None:
-        handed = (Rule(verb=Verb.DENY, tools=as_tuple("tools", tools)),) if tools else ()
-        added.append(
-            Rule(verb=Verb.DENY, name="tools of a helper", reason="it was not handed out", unless=handed)
-        )
-    made: Policy = policy.restricted(added, autonomy)
-    return made
+        self._rules, self._autonomy = [*rules], autonomy
+        if tools is not None:
+            handed = (Rule(verb=Verb.DENY, tools=as_tuple("tools", tools)),) if tools else ()
+            self._rules.append(
+                Rule(verb=Verb.DENY, name="tools of a helper", reason="it was not handed out", unless=handed)
+            )
+
+    def of(self, policy: Any) -> Policy:
+        """A policy restricted. TypeError where it has no method `restricted`, as RulePolicy has."""
+        from toolcrib.rules.policy import RulePolicy
+
+        if isinstance(policy, AutonomyPolicy):
+            policy = RulePolicy(policy.autonomy)
+        if not hasattr(policy, "restricted"):
+            raise TypeError(
+                f"a box can be restricted whose policy has a method restricted, as RulePolicy; got {policy!r}"
+            )
+        made: Policy = policy.restricted(self._rules, self._autonomy)
+        return made
+
+    def of_any(self, policy: Any) -> Policy:
+        """The same; of a policy that cannot be restricted, one that allows nothing."""
+        from toolcrib.rules.policy import RulePolicy
+        from toolcrib.rules.rule import Rule
+
+        try:
+            return self.of(policy)
+        except TypeError as problem:
+            logging.getLogger("toolcrib").error(
+                "a restricted toolbox allows nothing from now on: %s", problem
+            )
+            return RulePolicy("read_only", [Rule(verb=Verb.DENY, reason="its policy cannot be restricted")])

@@ -58,12 +58,11 @@ class Suspensions:
 
         An approval for a tool of another toolbox, which an agent in a call has, is not kept.
         """
-        runs, registry = self.path.runs, self.path.questions.registry
-        approvals = [
-            {"of": kind, **asdict(approval)}
-            for tool, approval in runs.approved(run)
-            if _subject(registry.last_known(approval.tool), kind := _kind_of(tool)) is tool
-        ]
+        runs, registry, approvals = self.path.runs, self.path.questions.registry, []
+        for tool, approval in runs.approved(run):
+            kind, entry = _kind_of(tool), registry.known(approval.tool) or registry.lent.get(approval.tool)
+            if _subject(entry, kind) is tool:
+                approvals.append({"of": kind, **asdict(approval)})
         return {"approvals": approvals, "taint": sorted(runs.provenance(run).taint)}
 
     async def restore(self, run: str, data: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from toolcrib import Agent
+from toolcrib.agent import Budget, Reason
 from toolcrib.messages import FallbackChunk, Message, Request, Response, RestartChunk, RetryChunk, TextChunk
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat, Scripted
 from toolcrib.models.fallback import Fallback
@@ -198,6 +199,57 @@ async def test_a_stream_that_breaks_begins_again() -> None:
         assert (retry.problem, retry.attempt, retry.attempts) == (restart.reason, 2, 3)
         assert rest == [TextChunk("Hello.")]
         assert response.message.text == "Hello."
+
+
+def said_by_anthropic(*events: dict[str, Any]) -> Answer:
+    usage = {"input_tokens": 100, "output_tokens": 1}
+    start = {
+        "type": "message_start",
+        "message": {"id": "m", "role": "assistant", "content": [], "usage": usage},
+    }
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in (start, *events)]
+    return Answer("".join(lines).encode(), kind="text/event-stream")
+
+
+TEXT: list[dict[str, Any]] = [
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello."}},
+]
+WHOLE = said_by_anthropic(
+    *TEXT,
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
+    {"type": "message_stop"},
+)
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+BROKEN = {
+    "at once": [said_by_anthropic()],
+    "in its text": [said_by_anthropic(*TEXT)],
+    "by an error": [said_by_anthropic(*TEXT, OVERLOADED), said_by_anthropic(OVERLOADED)],
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("stands_in", [False, True])
+async def test_what_an_answer_used_that_broke_off_counts(how: str, stands_in: bool) -> None:
+    broken = BROKEN[how]
+    async with serving(*broken, WHOLE) as peer:
+        tries = 0 if stands_in else len(broken)
+        first = AnthropicMessages("m", base_url=peer.address, max_retries=tries)
+        chat: Any = Fallback([first] * (len(broken) + 1)) if stands_in else first
+        outcome = await Agent(chat, [], conversation_budget=Budget(tokens=10_000)).run("go")
+    lost = 101 * len(broken)
+    assert (outcome.text, outcome.usage.total_tokens) == ("Hello.", 107 + lost)
+    assert outcome.messages[-1].usage == outcome.usage  # so that it counts in the conversation too
+
+
+@pytest.mark.parametrize("how", BROKEN)
+async def test_what_an_answer_used_counts_where_no_other_comes(how: str) -> None:
+    broken = BROKEN[how]
+    async with serving(*broken) as peer:
+        chat = AnthropicMessages("m", base_url=peer.address, max_retries=len(broken) - 1)
+        outcome = await Agent(chat, []).run("go")
+    assert (outcome.reason, outcome.usage.total_tokens) == (Reason.MODEL_ERROR, 101 * len(broken))
 
 
 async def test_both_sdks_leave_it_to_us() -> None:

@@ -320,20 +320,28 @@ class NoticeChunk:
 
 @dataclass(frozen=True, slots=True)
 class RetryChunk:
-    """The request failed, and is sent again after `delay` seconds: attempt number `attempt` of `attempts`."""
+    """The request failed, and is sent again after `delay` seconds: attempt number `attempt` of `attempts`.
+
+    `usage` is what the failed attempt used, as far as the provider has said.
+    """
 
     problem: str
     delay: float
     attempt: int
     attempts: int
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
 class FallbackChunk:
-    """A model of a list did not answer, and the next one, named `model`, is asked."""
+    """A model of a list did not answer, and the next one, named `model`, is asked.
+
+    `usage` is what the last attempt of the first used, as far as the provider has said.
+    """
 
     problem: str
     model: str
+    usage: Usage = field(default_factory=Usage)
 
 
 Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk | NoticeChunk | RetryChunk | FallbackChunk

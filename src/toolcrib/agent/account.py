@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Account"]
 
 UNLIMITED = Budget()
+NOTHING = Usage()
 WHOLE = "the budget of the whole run is used up: "
 
 
@@ -46,6 +47,7 @@ class Account:
         if self._conversation is not None:
             self.earlier = sum((m.usage for m in messages if m.usage is not None), Usage())
         self._answer: Message | None = None
+        self._lost = NOTHING
         self._started = time.monotonic()
 
     @property
@@ -71,11 +73,18 @@ class Account:
         """Count what a request used. It is noted in the answer, with what runs within its calls use."""
         calls = len([call for call in answer.calls if call.name != COMPLETION])
         used = _with_calls(usage, calls) if calls else usage
-        answer.note_usage(used)
-        self._answer = answer
+        answer.note_usage(used + self._lost)
+        self._answer, self._lost = answer, NOTHING
         self.usage = self.usage + used
         if self.outer is not None:
             self.outer.add(used)
+
+    def lost(self, usage: Usage) -> None:
+        """Count what an answer used that broke off. It is noted in the answer that comes in its place."""
+        if usage != NOTHING:
+            self.usage, self._lost = self.usage + usage, self._lost + usage
+            if self.outer is not None:
+                self.outer.add(usage)
 
     def add(self, usage: Usage) -> None:
         """Count what a run within a call used, here and in the runs that this one belongs to."""

@@ -18,6 +18,7 @@ from toolcrib.messages import (
     Response,
     RestartChunk,
     TextChunk,
+    Usage,
 )
 from toolcrib.models.model import Model, ModelError
 from toolcrib.toolbox.operator_log import Mask, log_failure
@@ -33,13 +34,15 @@ async def read_answer(
     streaming: StreamingTurn,
     partial_calls: bool,
     tell: Callable[[Event], None] | None,
+    lost: Callable[[Usage], None],
     mask: Mask,
 ) -> Response:
     """The complete answer. Raises ModelError if the stream fails, or ends without a complete answer.
 
     `tell` is told of text and thinking as they come, and of waits. Partial calls go to `streaming` where
-    `partial_calls` or `tell` want them. Whatever else the model's client library raises is logged without
-    secrets, and becomes a ModelError; the caller's own cancellation is raised as it is.
+    `partial_calls` or `tell` want them; `lost` counts what attempts used that failed. Whatever else the model's
+    client library raises is logged without secrets, and becomes a ModelError; the caller's own cancellation is raised
+    as it is.
     """
     response: Response | None = None
     waiting = Waiting(model.name, streaming.turn, tell)
@@ -53,6 +56,7 @@ async def read_answer(
             except StopAsyncIteration:
                 break
             except ModelError as error:
+                lost(error.usage)
                 error.reworded(shortened(error.message, 2 * LONGEST_WORDS))
                 raise
             except BaseException as error:
@@ -77,6 +81,7 @@ async def read_answer(
                 if tell is not None:
                     tell(Notice(chunk.message))
             else:
+                lost(chunk.usage)
                 waiting.noted(chunk)
     finally:
         waiting.end()

@@ -449,7 +449,8 @@ class RunLoop:
             model = traced_model(model, self.box)
         if self._typed is not None and tell is not None:
             model = self._typed.watched(model, tell)
-        answer = read_answer(model, request, streaming, partial_calls, tell, mask_of(self.box.masking))
+        lost, mask = self.account.lost, mask_of(self.box.masking)
+        answer = read_answer(model, request, streaming, partial_calls, tell, lost, mask)
         return await ForeignCall(answer, None, self.box.registry.grace)
 
     def _note(self, words: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from toolcrib.call import ToolCall
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolcribError
-from toolcrib.messages import Chunk, Request, Response
+from toolcrib.messages import Chunk, Request, Response, Usage
 from toolcrib.visible import counted
 
 LONGEST_WORDS = 2_000  # characters of an error that a person and a log are shown
@@ -66,6 +66,11 @@ class ModelError(ToolcribError):
         self.message = message
         self.args = (message,)
         return self
+
+    @property
+    def usage(self) -> Usage:
+        """What the attempt used, as far as the provider has said."""
+        return Usage() if self.partial is None else self.partial.usage
 
     @property
     def too_long(self) -> bool:

@@ -70,7 +70,7 @@ class Fallback:
                 if handed_out:
                     yield RestartChunk(f"{problem}; asking {following}")
                 log.warning("%s; asking %s", problem, following)
-                yield FallbackChunk(problem, following)
+                yield FallbackChunk(problem, following, errors[-1].usage)
         raise self._nobody(errors)
 
     async def respond(self, request: Request) -> Response:

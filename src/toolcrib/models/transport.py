@@ -144,7 +144,7 @@ class Transport:
             if learned:
                 yield NoticeChunk(learned)
             if learned is None:
-                yield RetryChunk(problem, delay, attempt + 1, self.retry.attempts)
+                yield RetryChunk(problem, delay, attempt + 1, self.retry.attempts, failed.usage)
             await asyncio.sleep(delay)
 
     async def respond(self, request: Request) -> Response:
@@ -266,7 +266,7 @@ class Transport:
             if given:
                 return
             error, cause = self._problem(problem)
-            error.partial = _partial(decoder)
+            error.partial = self._priced_partial(_partial(decoder))
             raise error from cause
 
     async def _responded(self, client: Any, request: Request, ends: float | None) -> Response:
@@ -376,6 +376,9 @@ class Transport:
     def _priced(self, response: Response) -> Response:
         return priced(response, self.codec.provider, self.model, self.prices)
 
+    def _priced_partial(self, partial: Response | None) -> Response | None:
+        return None if partial is None else self._priced(partial)
+
     def _problem(self, problem: Exception) -> tuple[ModelError, Exception | None]:
         """An exception of the SDK, or of the HTTP client below it, as ours, with the cause that may be shown.
 
@@ -423,6 +426,7 @@ class Transport:
     def _named(self, error: ModelError) -> ModelError:
         """A codec's error as a person may see it, with the model's name, which the codec does not know."""
         words = self._shown(error.message)
+        error.partial = self._priced_partial(error.partial)
         return error.reworded(words if self.name in words else f"{self.name}: {words}")
 
     def _keys(self) -> set[str]:

@@ -40,6 +40,7 @@ from toolcrib.toolbox import NextExecute, NextPrepare
 from toolcrib.toolbox.nested import BothPolicies
 from toolcrib.toolbox.policy import Autonomy, PolicyRequest, Verb
 from toolcrib.tools import Batch, Workspace, workspace_tools
+from toolcrib.tools.backends import Backend, CompositeBackend, MemoryBackend
 from toolcrib.toolset import StaticToolset
 
 USED = {"input_tokens": 10, "output_tokens": 5}
@@ -295,16 +296,20 @@ FOLDERS = [
 
 @pytest.mark.parametrize(("folder", "call", "shows", "path"), FOLDERS)
 @pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("composite", [False, True])
 async def test_a_rule_about_an_absolute_path_holds_for_a_helper_in_another_folder(
-    folder: str, call: Any, shows: str, path: str, between: bool, tmp_path: Path
+    folder: str, call: Any, shows: str, path: str, between: bool, composite: bool, tmp_path: Path
 ) -> None:
     """Also where it is a rule of an agent that stands between the two."""
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / folder / "a.txt").write_text("CANARY")
+    files: Backend = Workspace(tmp_path / folder)
+    if composite:
+        files = CompositeBackend({"/memories/": MemoryBackend()}, default=files)
     shown = []
     for rule in ("", f'[[rule]]\ndeny = true\npath = "{tmp_path}/{path}"'):
         policy = read_rules(rule).policy("full").within(str(tmp_path / "shop"))
-        tools = workspace_tools(Workspace(tmp_path / folder))
+        tools = workspace_tools(files)
         helper = helper_of(call, saying("done"), tools=tools)
         if between:
             middle = Agent(

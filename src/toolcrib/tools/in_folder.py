@@ -16,8 +16,8 @@ class InFolder:
     backend: Backend
 
     def base_folder(self) -> str:
-        """The root of a workspace; "" for files that are elsewhere."""
-        return folder_of(self.backend)
+        """The root of a workspace; "" for files that are elsewhere. Of several backends, the default one counts."""
+        return folder_of(self.backend.command_backend())
 
 
 def folder_of(place: object) -> str:

@@ -379,6 +379,10 @@ async def test_what_is_no_saved_run_is_a_value_error(key: str) -> None:
     for broken in ({name: value for name, value in saved.items() if name != key}, {**saved, key: 5}):
         with pytest.raises(ValueError, match=r"saved run|outcome.to_json|(messages|usage): expected"):
             agent_of([], world).resume(broken, {question.id: "yes"})
+    for counts in ({"drop": "1"}, {"drop": None}, "drop", ["drop"]):
+        for counted in ({"taken": counts}, {"taken_within": {"run": counts}}):
+            with pytest.raises(ValueError, match="saved run is not whole"):
+                agent_of([], world).resume({**saved, **counted}, {question.id: "yes"})
     for seconds in ("nan", "-inf", -1):
         with pytest.raises(ValueError, match="seconds: expected a number from 0 on"):
             agent_of([], world).resume({**saved, "seconds": seconds}, {question.id: "yes"})

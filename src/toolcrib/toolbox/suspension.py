@@ -223,7 +223,11 @@ class Suspension:
         }
         for call in data["calls"]:
             _check_saved(call)
-        return cls(data["calls"], answers, data["taken"], data["runs"], data.get("taken_within"))
+        within = data.get("taken_within") or {}
+        for counts in (data["taken"], *within.values()):
+            if not all(isinstance(count, int) for count in counts.values()):
+                raise TypeError("expected numbers of calls")
+        return cls(data["calls"], answers, data["taken"], data["runs"], within)
 
     def _in_order(self) -> list[WaitingCall]:
         return [self.waiting[key] for key in sorted(self.waiting, key=_place)]

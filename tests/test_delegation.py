@@ -300,7 +300,8 @@ async def test_the_time_that_a_person_takes_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.6])
-async def test_the_time_before_a_run_waited_counts_when_it_goes_on(seconds: float) -> None:
+@pytest.mark.parametrize("how", ["a task", "a tool"])
+async def test_the_time_before_a_run_waited_counts_when_it_goes_on(seconds: float, how: str) -> None:
     @tool(effect=Effect.READ, secrets=(), open_world=False)
     async def nap() -> str:
         """Take a nap."""
@@ -309,7 +310,16 @@ async def test_the_time_before_a_run_waited_counts_when_it_goes_on(seconds: floa
 
     script = [calling(("nap", {})), calling(("save", {"path": "a"})), calling(("nap", {})), saying("saved")]
     given = helper(*script, tools=[nap, save])
-    agent = manager(given, calling(task(timeout=1)), autonomy="supervised", on_question="suspend")
+    options: Any = {"autonomy": "supervised", "on_question": "suspend"}
+    if how == "a task":
+        agent = manager(given, calling(task(timeout=1)), **options)
+    else:
+        asked = calling(("helper", {"task": "do it"}))
+        agent = Agent(
+            Scripted([asked, saying("done")]),
+            [given.agent.as_tool("helper", "It helps.", timeout=1)],
+            **options,
+        )
     waiting = await agent.run("go")
     outcome = await agent.resume(waiting.to_json(), {waiting.questions[0].id: "yes"})
     over = "The task was not finished: its time of 1 second is over."

@@ -39,9 +39,10 @@ def agent_tool(
         Args:
             task: What is to be done, with all that has to be known for it: nothing else is passed on.
         """
-        patient = nullcontext() if options.get("timeout") else ctx._deadline.paused()
-        with patient:
-            return await DelegatedRun(given.value, task, ctx).text()
+        seconds = options.get("timeout")
+        patient = nullcontext() if seconds else ctx._deadline.paused()
+        with patient:  # of a run that goes on, the call has all of its time again
+            return await DelegatedRun(given.value, task, ctx, seconds=seconds or None).text()
 
     return tool(
         run_agent, name=name, description=description, effect=effect, secrets=(), open_world=open_world,

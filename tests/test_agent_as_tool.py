@@ -558,6 +558,23 @@ async def test_the_lower_autonomy_counts(outer: Any, inner: Any) -> None:
     assert len(asked.questions) == (saved and "supervised" in (outer, inner))
 
 
+@pytest.mark.parametrize("outer", ["read_only", "supervised", "full"])
+@pytest.mark.parametrize("inner", ["read_only", "supervised", "full"])
+async def test_a_tool_that_only_reads_may_ask_about_a_step_in_a_helper_too(outer: Any, inner: Any) -> None:
+    @tool(effect=Effect.READ, secrets=(), open_world=False)
+    async def calendar(ctx: Context[Any]) -> str:
+        """Read the calendar."""
+        await ctx.ask("read what is private")
+        return "busy"
+
+    approver = Asked()
+    helper = helper_of(calling("calendar"), saying("done"), tools=[calendar], autonomy=inner)
+    outcome = await outer_of(helper, autonomy=outer, approver=approver).run("go")
+    allowed = "read_only" not in (outer, inner)
+    assert told(outcome.nested[0]).startswith("busy" if allowed else "Not allowed")
+    assert bool(approver.questions) is (allowed and "supervised" in (outer, inner))
+
+
 @pytest.mark.parametrize("whose", ["outer", "inner"])
 async def test_another_policy_counts_for_a_helper_that_runs(whose: str) -> None:
     boxes = {}

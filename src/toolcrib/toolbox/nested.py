@@ -62,7 +62,8 @@ class BothPolicies:
         return any(getattr(policy, "tracks_taint", False) for policy in self.both)
 
     def decide(self, request: PolicyRequest, /) -> Decision:
-        if request.effect > self._most:
+        about_step = request.prepared is None and request.action  # which asks, also where the tool only reads
+        if (request.facts.effect if about_step else request.effect) > self._most:
             limit = f"the call that this belongs to may {_MAY[self._most]}"
             return Decision(Verb.DENY, limit)
         first, second = (policy.decide(request) for policy in self.about(request))

@@ -357,6 +357,23 @@ async def test_an_approval_of_a_project_is_not_for_a_helper_in_another_folder(tm
         assert [path for path in asked if path != "src/a"] == again, folder
 
 
+@pytest.mark.parametrize(("path", "runs"), [("shop/b", True), ("other/b", True), ("other/a", False)])
+async def test_a_rule_about_an_absolute_path_holds_for_a_step_of_a_helper_in_another_folder(
+    path: str, runs: bool, tmp_path: Path
+) -> None:
+    @tool(effect=Effect.WRITE, secrets=(), base_folder=lambda: str(tmp_path / "other"))
+    async def step(ctx: Context[Any]) -> str:
+        """Ask about a file."""
+        await ctx.ask("write a", accesses=[Access(Reach.WRITE, "a")])
+        return "written"
+
+    rule = f'[[rule]]\ndeny = true\ntool = "step"\npath = "{tmp_path / path}"'
+    policy = read_rules(rule).policy("full").within(str(tmp_path / "shop"))
+    helper = helper_of(calling("step"), saying("done"), tools=[step])
+    outcome = await outer_of(helper, autonomy=None, policy=policy, approver=Asked()).run("go")
+    assert (told(outcome.nested[0]) == "written") is runs
+
+
 class Nothing(BaseModel):
     """No parameters."""
 

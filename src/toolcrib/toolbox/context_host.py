@@ -25,6 +25,7 @@ from toolcrib.toolbox.nested import NestedRun
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.person_input import PersonInput
 from toolcrib.toolbox.policy import PolicyRequest, Verb
+from toolcrib.toolbox.resources import base_folder
 from toolcrib.toolbox.threads import Workers
 
 if TYPE_CHECKING:
@@ -149,7 +150,10 @@ class ContextHost:
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
         taint = decider.runs.provenance(ctx.key.run).taint
-        request = PolicyRequest(definition.facts, effect, None, action, patterns, taint, accesses)
+        ready = ctx._deadline.ready
+        request = PolicyRequest(
+            definition.facts, effect, None, action, patterns, taint, accesses, folder=base_folder(ready.tool)
+        )
         decision = decider.policy.decide(request)
         if decision.verb is Verb.DENY:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
@@ -159,7 +163,6 @@ class ContextHost:
         kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
         identity = fingerprint(definition.identity, kind) if person_only else definition.identity
-        ready = ctx._deadline.ready
         if not decision.strict and decider.approvals.covers_step(ready, subject, mark, identity):
             return "approved before"
         if remembered_only and self._approving.approver is not None:

@@ -48,7 +48,10 @@ class BothPolicies:
         """The two policies for a call: of the outer one, absolute paths mean those in the folder of its tool, too."""
         outer = self._outer.policy
         within: Any = getattr(outer, "within", None)
-        if request.prepared is None or within is None or not (folder := base_folder(request.prepared.tool)):
+        if within is None:
+            return outer, self._own
+        folder = request.folder if request.prepared is None else base_folder(request.prepared.tool)
+        if not folder:
             return outer, self._own
         if self._placed[0] is not outer:
             self._placed = outer, {}

@@ -84,7 +84,8 @@ class PolicyRequest:
     """What a policy decides on: the tool's facts, the effect of this call, and its arguments or an action.
 
     `prepared` is the call that would run. A tool's own question in the middle of its work comes with `action`,
-    `patterns` and what it `reached` instead. With both, it is about the one thing that a call `reached`.
+    `patterns` and what it `reached` instead, and the `folder` that its paths are relative to. With both, it is about
+    the one thing that a call `reached`.
     `taint` names the tools that brought in content from outside so far,
     `user_texts` is what the user of the run wrote. `covers` tells what the checkpoint of this turn can bring back; it
     is None where none was taken.
@@ -99,6 +100,7 @@ class PolicyRequest:
     reached: tuple[Access, ...] | None = None
     user_texts: tuple[str, ...] = ()
     covers: Covers | None = None
+    folder: str = ""
 
     @property
     def arguments(self) -> Any:

@@ -388,6 +388,9 @@ def test_what_was_not_decided_on_may_not_be_written() -> None:
         ("[\u00df]?/x", "\u00df\u0149/x", True),
         ("??.key", "a\u200c.key", True),
         ("?.key", "ss.key", False),
+        ("strasse/?.key", "Stra\u00dfe/\u00df.key", True),  # each piece as it is one
+        ("?/ss/?", "\u00df/\u00df/\u00df", True),
+        ("strasse/??.key", "stra\u00dfe/s.key", False),
         (".git/**", "\uff0egit/x", False),  # another name on every file system
         (".git/**", ".git\u00a0/x", False),
     ],

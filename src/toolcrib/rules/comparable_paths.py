@@ -13,11 +13,16 @@ import functools
 import posixpath
 import unicodedata
 from collections.abc import Callable
+from itertools import product
+from operator import ne
 
 from toolcrib.visible import IGNORED_IN_FILE_NAMES
 
 __all__ = ["FORMS", "comparable_forms", "comparable_name", "comparable_path", "forms_of_name", "path_pieces"]
 
+MAX_MIXED = (
+    4  # pieces with two forms of a path that is also compared with the one form here and the other there
+)
 MAX_CACHED = 500  # characters of a path up to which its comparable form is cached
 
 
@@ -73,15 +78,24 @@ def comparable_path(path: str) -> str:
 
 
 def comparable_forms(path: str) -> tuple[str, ...]:
-    """The same in all forms: a single one where both are the same."""
+    """The same in all forms: a single one where both are the same, else the first, those in between and the second.
+
+    In those in between, some pieces have the one form and some the other.
+    """
     return _comparable_forms(path) if len(path) <= MAX_CACHED else _comparable_forms.__wrapped__(path)
 
 
 @functools.lru_cache(4096)
 def _comparable_forms(path: str) -> tuple[str, ...]:
-    forms = FORMS[:1] if path.isascii() else FORMS
-    texts = [
-        "".join([piece if piece == "/" else f"{piece}/" for piece in path_pieces(path, form)])
-        for form in forms
-    ]
-    return tuple(dict.fromkeys(texts))
+    first = path_pieces(path)
+    if path.isascii():
+        return (_joined(first),)
+    second = path_pieces(path, name_of_single_characters)
+    if len(first) != len(second) or sum(map(ne, first, second)) > MAX_MIXED:
+        return _joined(first), _joined(second)
+    pieces = (dict.fromkeys(both) for both in zip(first, second, strict=True))
+    return tuple(map(_joined, product(*pieces)))
+
+
+def _joined(pieces: tuple[str, ...]) -> str:
+    return "".join([piece if piece == "/" else f"{piece}/" for piece in pieces])

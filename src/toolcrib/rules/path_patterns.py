@@ -3,7 +3,7 @@
 A piece is what stands between two slashes. `*`, `?` and `[...]` stand for characters within a piece, `**` for any
 number of pieces, `{a,b}` for `a` or `b`. A pattern without a slash matches that name in any folder. A pattern that
 matches a folder matches everything below it. Paths are compared as `comparable_paths.py` says, in two forms: a pattern
-that forbids matches where it matches in either, one that allows only where it matches in both.
+that forbids matches where it matches each piece in either, one that allows only where it matches in both.
 
 The time of a comparison grows with pattern times path: a text between two `*`, or pieces between two `**`, are matched
 where they first occur, and never looked for again.
@@ -83,8 +83,9 @@ class PathPattern:
         first = self._matches[0](forms[0]) is not None
         if len(forms) == len(self._matches) == 1:
             return first
-        second = self._matches[-1](forms[-1]) is not None
-        return (first or second) if self.either_form else (first and second)
+        if self.either_form:
+            return first or any(match(form) is not None for match in self._matches for form in forms)
+        return first and self._matches[-1](forms[-1]) is not None
 
     def may_match_below(self, folder: str, pattern: str = "") -> bool:
         """Whether the pattern may match something in a folder that another pattern matches there ("": anything)."""

@@ -494,8 +494,10 @@ def test_a_diff_shows_line_ends_that_changed(
     old = "".join(text + end for text, end, _ in lines) + ("" if ended else "z")
     new = "".join(text + end for text, _, end in lines) + ("" if ended else "z\n" if new_ended else "z")
     diff = unified_diff(old, new, "f")
-    changed = [[line[1:] for line in diff.split("\n")[2:] if line.startswith(("\\", sign))] for sign in "-+"]
-    assert bool(diff) == (old != new) and (not diff or changed[0] != changed[1] or "\\ No newline" in diff)
+    sides = [
+        [line[1:] for line in diff.split("\n")[2:] if line.startswith((" ", "\\", sign))] for sign in "-+"
+    ]
+    assert bool(diff) == (old != new) and (not diff or sides[0] != sides[1] or "\\ No newline" in diff)
 
 
 def test_a_diff_shows_only_line_ends_that_changed() -> None:

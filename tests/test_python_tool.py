@@ -178,6 +178,35 @@ async def test_code_is_decided_on_like_a_command_that_nobody_can_judge(tmp_path:
         assert (await Session(tmp_path)(code)).code == "precheck"
 
 
+NO_PUSH_IN_CODE = [
+    "import os; os.system('git push')", "import subprocess\nsubprocess.run(['git', 'push', '-f'])", "import subprocess as s; s.call(['git', 'push'])",
+    "from subprocess import run as r; r(['git', 'push'])", "import os\nos.execlp('git', 'git', 'push')", "import os; os.system(f'git push {branch}')",
+    "import os; os.system('git push ' + branch)", "import os; os.system('git push %s' % branch)", "import os; os.system('git push {}'.format(branch))",
+    "import subprocess\ncmd = ['git', 'push', name]\nsubprocess.check_call(cmd)", "__import__('os').popen('ls && git push').read()",
+    "import subprocess; subprocess.run(args='git push', shell=True)", "import asyncio\nawait asyncio.create_subprocess_exec('git', 'push')",
+    "import subprocess; subprocess.Popen('git push'.split())", "import os; os.spawnlp(os.P_WAIT, 'git', 'git', 'push')", "import pty; pty.spawn(['git', 'push'])",
+]  # fmt: skip
+SPEAKS_OF_PUSH = [
+    "s = 'git push now'", "print('git push')", "git = 1\nx = git", "words = ['git', 'push']", "\"\"\"\ngit push\n\"\"\"", "db.run('git push')",
+    "from os import system as f; g = f; g('git push')", "import subprocess\nsubprocess.run(['echo', '1'])\ntitle = 'git push now'", "f(git push)", "title = 'x'\n# x\n'git push it'",
+]  # fmt: skip
+
+
+async def test_a_denied_command_is_denied_where_code_runs_it_and_asks_where_it_may_only_speak_of_it(
+    tmp_path: Path,
+) -> None:
+    def no(question: Any) -> str:
+        return "no"
+
+    rules = [Rule(verb=Verb.DENY, commands=(CommandPattern("git push *"),), reason="no pushing")]
+    ruled = Session(tmp_path, policy=RulePolicy("full", rules), approver=no)
+    assert {code: (await ruled(code)).code for code in NO_PUSH_IN_CODE} == dict.fromkeys(
+        NO_PUSH_IN_CODE, "denied"
+    )
+    asked = {code: (await ruled(code)).code for code in SPEAKS_OF_PUSH}
+    assert asked == dict.fromkeys(SPEAKS_OF_PUSH, "rejected")
+
+
 async def test_a_session_that_may_do_more_than_the_call_is_started_anew(tmp_path: Path) -> None:
     from toolcrib.command.sandbox import Files, Level
 

@@ -28,10 +28,11 @@ from toolcrib.command.python import (
     Reply,
     SessionCrashed,
     SessionInterrupted,
-    possible_commands,
+    commands_in_code,
 )
 from toolcrib.command.sandbox import NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.content import Image, Text
+from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.event_loops import in_loop
 from toolcrib.question import Doubt, Preview
@@ -110,10 +111,7 @@ class PythonWork:
             sandbox = self._sandbox_now()
         except SandboxError:  # no code will run
             sandbox = None
-        found = accesses_of(params.code, JUDGEMENT, ".", unasked=False)
-        in_texts = accesses_of(possible_commands(params.code), JUDGEMENT, ".", unasked=False)
-        found = (*found, *(access for access in in_texts if access.hint))
-        found = (*found, *possible_hosts(JUDGEMENT, sandbox))
+        found = (*_reached_by(params.code), *possible_hosts(JUDGEMENT, sandbox))
         to_decide = self._denied_paths.accesses_to_decide(found, JUDGEMENT, sandbox)
         decided = tuple(self.workspace.with_targets(to_decide))
         keeper = self._in_force.keeper(self.workspace.level)
@@ -280,3 +278,16 @@ def _picture(figure: str) -> Image | None:
     except ValueError:
         return None
     return Image(figure, media_type="image/png") if data.startswith(PNG) else None
+
+
+def _reached_by(code: str) -> tuple[Access, ...]:
+    """The accesses of code. A command counts as run where the code surely runs it."""
+    commands = commands_in_code(code)
+    run = [one for one in accesses_of(commands.run, JUDGEMENT, ".", unasked=False) if one.hint]
+    said = [
+        replace(one, perhaps=True) if one.hint else one
+        for text in (code, commands.perhaps)
+        for one in accesses_of(text, JUDGEMENT, ".", unasked=False)
+        if one.hint or text is code
+    ]
+    return tuple(dict.fromkeys([*said, *run]))

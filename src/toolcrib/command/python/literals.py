@@ -1,41 +1,155 @@
-"""Texts in Python code that may be commands, for rules that deny some."""
+"""Commands in Python code, for rules that deny some: those that it runs, and texts in it that may be some."""
 
 from __future__ import annotations
 
 import ast
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 MAX_FOUND = 200
+MAX_DEPTH = 8  # of texts that are put together from others
+UNKNOWN = "$_"  # stands in a command for what is only known when the code runs
+# Functions that run a command, whatever object they belong to. Those of SHORT do where subprocess has them.
+RUNS = re.compile(
+    r"system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|exec[lv]p?e?|spawn[lv]?p?e?|posix_spawnp?"
+    r"|create_subprocess_(?:exec|shell)|subprocess_(?:exec|shell)"
+)
+TAKES_WORDS = re.compile(r"(?:exec|spawn)l.*|.*subprocess_exec")  # each argument is a word of the command
+NAMES_PROGRAM_APART = re.compile(
+    r"(?:exec|spawn)[lv].*|posix_spawnp?"
+)  # and then the words, with its name again
+SHORT = ("run", "call")
+FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")
 
 
-def possible_commands(code: str) -> str:
-    """The texts of several words in code, and the lists of words, a line each. Code that cannot be read gives none.
+class CommandsInCode(NamedTuple):
+    """Texts that are commands, a line each: what the code runs, and what it may as well only speak of."""
 
-    >>> print(possible_commands("run(['git', 'push', flag]); system('rm x'); y = 'name'"))
-    git push
-    rm x
+    run: str
+    perhaps: str
+
+
+def commands_in_code(code: str) -> CommandsInCode:
+    """The commands that code runs, and its texts of several words. Code that cannot be read gives none.
+
+    >>> commands_in_code("import os; os.system(f'rm {x}'); title = 'git push it'")
+    CommandsInCode(run='rm $_', perhaps='git push it')
     """
     try:
-        tree = ast.parse(code)
+        nodes = list(ast.walk(ast.parse(code)))
+        texts = _Texts(nodes)
+        return CommandsInCode(_lines(texts.run()), _lines(texts.others()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    found: dict[str, None] = {}
-    for words in _found(tree):
-        found[words.replace("\n", " ")] = None
-        if len(found) >= MAX_FOUND:
+        return CommandsInCode("", "")
+
+
+def _lines(found: Iterator[str]) -> str:
+    lines: dict[str, None] = {}
+    for words in found:
+        lines[words.replace("\n", " ")] = None
+        if len(lines) >= MAX_FOUND:
             break
-    return "\n".join(found)
+    return "\n".join(lines)
 
 
-def _found(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
-            yield node.value
-        elif isinstance(node, ast.List | ast.Tuple | ast.Call):
-            items = node.args if isinstance(node, ast.Call) else node.elts
-            words = [
-                item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)
-            ]
-            if len(words) > 1:
-                yield shlex.join(words)
+class _Texts:
+    """The texts in code. A name that is assigned once is what was assigned to it."""
+
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        self.nodes = nodes
+        self.assigned: dict[str, ast.expr | None] = {}
+        self.runners = dict.fromkeys(
+            SHORT, False
+        )  # names of functions by themselves, and whether they run commands
+        self.modules = {"subprocess"}
+        self.original: dict[str, str] = {}
+        for node in nodes:
+            self._names(node)
+
+    def _names(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self.assigned[target.id] = None if target.id in self.assigned else node.value
+        elif isinstance(node, ast.Import):
+            self.modules |= {one.asname for one in node.names if one.asname and one.name == "subprocess"}
+        elif isinstance(node, ast.ImportFrom):
+            for one in node.names:
+                self.original[one.asname or one.name] = one.name
+                self.runners[one.asname or one.name] = bool(RUNS.fullmatch(one.name)) or (
+                    node.module == "subprocess" and one.name in SHORT
+                )
+
+    def run(self) -> Iterator[str]:
+        """The commands of calls of functions that run commands."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and (name := self._runner(node.func)):
+                named = [one.value for one in node.keywords if one.arg in ("args", "cmd", "command")]
+                arguments = [*node.args, *named]
+                if NAMES_PROGRAM_APART.fullmatch(name):
+                    at = name.startswith("spawn") and len(arguments) > 1  # behind its mode
+                    yield self._words(arguments[at : at + 1])
+                    arguments = arguments[at + 1 :]
+                if TAKES_WORDS.fullmatch(name):
+                    yield self._words(arguments)
+                elif arguments:
+                    yield self._command(arguments[0])
+
+    def _runner(self, function: ast.expr) -> str:
+        """The name of a function that runs commands, "" for another."""
+        if isinstance(function, ast.Name):
+            known = self.runners.get(function.id, bool(RUNS.fullmatch(function.id)))
+            return self.original.get(function.id, function.id) if known else ""
+        if not isinstance(function, ast.Attribute):
+            return ""
+        of_module = isinstance(function.value, ast.Name) and function.value.id in self.modules
+        known = bool(RUNS.fullmatch(function.attr)) or (of_module and function.attr in SHORT)
+        return function.attr if known else ""
+
+    def others(self) -> Iterator[str]:
+        """Texts of several words, and lists of words."""
+        for node in self.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+                yield node.value
+            elif isinstance(node, ast.List | ast.Tuple | ast.Call):
+                items = node.args if isinstance(node, ast.Call) else node.elts
+                words = [
+                    one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                ]
+                if len(words) > 1:
+                    yield shlex.join(words)
+
+    def _command(self, node: ast.expr, depth: int = 0) -> str:
+        """The command that a text or a list of words stands for."""
+        if depth < MAX_DEPTH and isinstance(node, ast.Name):
+            assigned = self.assigned.get(node.id)
+            return self._command(assigned, depth + 1) if assigned is not None else UNKNOWN
+        if isinstance(node, ast.List | ast.Tuple):
+            return self._words(node.elts)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+            node = node.func.value
+        return self._text(node, depth)
+
+    def _words(self, nodes: Sequence[ast.expr]) -> str:
+        texts = [self._text(node) for node in nodes]
+        return " ".join(text if UNKNOWN in text else shlex.quote(text) for text in texts)
+
+    def _text(self, node: ast.expr | None, depth: int = 0) -> str:
+        """A text that code puts together, with `UNKNOWN` for the parts that nobody knows."""
+        if depth >= MAX_DEPTH or node is None:
+            return UNKNOWN
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else UNKNOWN
+        if isinstance(node, ast.Name):
+            return self._text(self.assigned.get(node.id), depth + 1)
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self._text(one, depth + 1) for one in node.values)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return self._text(node.left, depth + 1) + self._text(node.right, depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return FIELD.sub(UNKNOWN, self._text(node.left, depth + 1))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            return FIELD.sub(UNKNOWN, self._text(node.func.value, depth + 1))
+        return UNKNOWN

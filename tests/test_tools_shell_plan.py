@@ -199,6 +199,18 @@ NO_RM = [
     "git config alias.x '!rm x'; git x", "printf -v 'a[$(rm x)]' 1", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'",
     "git -calias.x='!rm x' x", "git grep -O'rm x' a", "git difftool -x 'rm x'", "git rebase -ix 'rm x' HEAD", "git clone -u 'rm x' . y", "git -ccore.pager='rm x' log",
     "git fetch --upload-pack='rm x' .", "git ls-remote --upload-pack 'rm x' .", "git archive --exec='rm x' HEAD", "tar --to-command='rm x' -xf a.tar", "sort --compress-program=rm a.txt",
+    "rsync -e 'rm x' a h:b", "rsync -ave 'rm x' a h:b", "rsync --rsync-path='rm x' a h:b", "split --filter='rm x' a.txt", "split --filter=rm a.txt", "man -P 'rm x' ls", "man -P rm ls",
+    "git ls-remote 'ext::rm x'", "git clone 'ext::sh -c \"rm x\"' y", "scp -S rm a h:b", "ssh -o 'ProxyCommand=rm x' h", "scp -oProxyCommand='rm x' a h:b", "tar -I 'rm x' -cf a.tar a",
+    "go test -exec 'rm x' ./...", "rg --pre rm a", "nc -e 'rm x' h 1", "npm --script-shell='rm x' test", "sort -T . --compress-program 'rm x' a.txt",
+    "python3 <<< 'import os; os.system(\"rm x\")'", "echo 'import os; os.system(\"rm x\")' | python3", "perl <<< 'system(\"rm x\")'", "echo 'rm x' | sh", "bash <<< 'rm x'",
+    "python3 - <<E\nimport os\nos.system('rm x')\nE", "node -e \"require('child_process').spawnSync('rm',['x'])\"", "Rscript -e 'system(\"rm x\")'", "julia -e 'run(`rm x`)'",
+    "pkexec rm x", "pkexec --user root rm x", "run0 rm x", "toybox rm x", "bundle exec rm x", "pnpm exec rm x", "pnpm -r exec rm x", "yarn exec rm x", "npm exec -c 'rm x'", "npx -c 'rm x'",
+    "cargo watch -s 'rm x'", "cargo watch -- rm x", "/lib64/ld-linux-x86-64.so.2 /bin/rm x", "/lib/ld-musl-x86_64.so.1 /bin/rm x", "wine rm x", "mise exec node@20 -- rm x", "mise x -c 'rm x'",
+    "gdb --args rm x", "lldb -- rm x", "fd -x rm", "cmake -E env rm x", "ip netns exec a rm x", "nix develop -c rm x", "nix-shell --run 'rm x'", "xterm -e rm x", "bwrap --bind / / rm x",
+    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
+    "echo 'import os; os.system(\"rm x\")' | sudo -u bob python3 -", "perl -e'system(\"rm x\")'", "ruby -e '%x(rm x)'", "node --eval=\"require('child_process').execSync('rm x')\"", "git grep -Orm a",
+    "watchexec -e py rm x",
+    "sudo env nice nohup timeout 5 setsid ionice command rm x", "sudo mise exec -- timeout 5 rm x", "timeout 5 sh -c 'rm x'", "uv run bash -c 'rm x'",
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
@@ -219,7 +231,9 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
 
 PERHAPS_RM = [
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
-    "python3 -c 'print(\"rm x\")'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "sed -i 's/rm /mv /' a.txt", "bash -c 'mytool \"rm x\"'",
+    "python3 -c 'print(\"rm x\")'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
+    "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",
+    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "ssh -i k h rm x", "sed 's/a/rm x/e' a.txt",
 ]  # fmt: skip
 
 
@@ -230,31 +244,23 @@ async def test_a_denied_command_in_a_text_that_may_be_data_asks(ws: Workspace, v
     assert found == dict.fromkeys(PERHAPS_RM, ASKED)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "ls",
-        "echo rm x",
-        "git commit -m 'rm x'",
-        "grep rm a.txt",
-        "git log | head",
-        "git status",
-        "awk '{print \"rm x\"}' a.txt",
-        "printf 'rm x'",
-        "git log --grep='rm x'",
-        "git commit --message='rm x'",
-        "git stash push -u -m 'rm x'",
-        "git stash push -um 'rm x'",
-        "pnpm --filter rm test",
-        "git commit --amend -m 'rm x' --trailer a=b",
-        "npm rm x",
-        "docker rm x",
-        "mytool rm x",
-    ],
-)
-async def test_a_rule_against_a_command_lets_others_be(ws: Workspace, command: str) -> None:
+OTHERS = [
+    "ls", "echo rm x", "git commit -m 'rm x'", "grep rm a.txt", "git log | head", "git status", "awk '{print \"rm x\"}' a.txt", "printf 'rm x'",
+    "git log --grep='rm x'", "git commit --message='rm x'", "git stash push -u -m 'rm x'", "git stash push -um 'rm x'", "pnpm --filter rm test",
+    "git commit --amend -m 'rm x' --trailer a=b", "npm rm x", "docker rm x", "mytool rm x", "sed -i 's/rm /mv /' a.txt",
+    "python3 -c 'rm = 1; print(rm)'", "Rscript -e 'rm(list=ls())'", "mise rm node", "mise use node@20", "gdb --args ./a rm", "uv run pytest -k rm",
+    "bundle exec rspec -e 'rm x'", "npm test -- --grep 'rm x'", "valgrind ./a rm", "perf record ./a", "direnv allow", "cargo run -- rm x", "cargo watch -s 'cargo test'", "timeout 9 git commit -m 'rm x'",
+    "sudo git commit -m 'rm x'", "nohup ./server", "strace -f ls", "hyperfine 'sleep 1'", "find . -name rm", "fd rm", "rsync -av -e ssh a/ h:b/",
+    "psql -c \"select 'rm x'\"", "less '+/rm x' a.txt", "tar --exclude='rm x' -cf a.tar a", "mvn exec:java -Dexec.args='rm x'",
+    "docker run --rm alpine ls", "echo 'rm x' | tee a.txt", "curl -d 'rm x' http://127.0.0.1/", "gh pr create --title 'rm x'",
+]  # fmt: skip
+
+
+async def test_a_rule_against_a_command_lets_others_be(ws: Workspace) -> None:
     rules = [Rule(verb=Verb.DENY, commands=(CommandPattern("rm *"), CommandPattern("git push *")))]
-    assert (await prepared(boxed(ws, policy=RulePolicy("full", rules)), command)).kind == RUNS
+    box = boxed(ws, policy=RulePolicy("full", rules))
+    found = {command: (await prepared(box, command)).kind for command in OTHERS}
+    assert found == dict.fromkeys(OTHERS, RUNS)
 
 
 ALLOWED = {

@@ -15,22 +15,26 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.command.judge import paths, variables
-from toolcrib.command.judge.destructive import GITS_RUNNERS, commands_in_options, scripts_in
-from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
+from toolcrib.command.judge.find_commands import find_commands
+from toolcrib.command.judge.inner_commands import (
+    Perhaps,
+    forms,
+    found_in,
+    in_input,
+    in_words,
+    says_all,
+)
 from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Word, commands, quoted, show_word
-from toolcrib.command.programs.table import FAMILIES, SYNOPSES
-from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
-from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS
+from toolcrib.command.programs.traits import SHELLS, traits_of
+from toolcrib.command.programs.wrappers import WRAPPERS
 
 MAX_COMMANDS = 300  # commands seen inside of others
-MAX_DEPTH = 3  # scripts inside scripts
 MAX_WORDS = 200  # of a command, that are taken for paths
 MAX_PIECES = 50  # of a word
-NEAR = 8  # words among which a command is looked for behind options
 URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(?:[^/\s@?#\\]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
 )
@@ -63,17 +67,6 @@ FILE_LIST = re.compile(  # an option whose file names more files
     re.DOTALL,
 )
 BASH_QUOTE = "$'"
-# Code that may run commands: only there are its texts taken for some.
-RUNS_COMMANDS = re.compile(
-    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
-    re.IGNORECASE,
-)
-GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
-EVALUATE = {"printf", "test", "[", "let"}  # a shell's own run what stands in the name of a variable
-
-
-class _Perhaps(tuple[str, ...]):
-    """The words of a command in a text that may as well be data, such as a message or a title."""
 
 
 def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
@@ -83,9 +76,9 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     """
     if judgement.plan is None:
         words = WORDS.split(command)
-        found = [Access(Reach.RUN, command), *_hints(_found_in(command)), *_hosts(command.split())]
+        found = [Access(Reach.RUN, command), *_hints(found_in(command)), *_hosts(command.split())]
         if BASH_QUOTE in command:  # a shell that does not know this quote runs what bash takes for a word
-            found += _hints(_found_in(command.replace(BASH_QUOTE, "'")))
+            found += _hints(found_in(command.replace(BASH_QUOTE, "'")))
         unknown = _any_path() if EXPANDED.search(command) else ()
         return tuple(dict.fromkeys([*found, *_possible_paths(words, folder), *unknown]))
     found = []
@@ -107,6 +100,8 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
         for operand in part.operands:
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
             found += _paths(operand, folder, free or (of_command and paths.objection(operand.path) is None))
+    if {"|", "<"} & {*command} and any(part.effect != "read" or not part.proved for part in judgement.parts):
+        found += _hints(form for one in find_commands(command) if one.argv for form in in_input(one))
     return tuple(dict.fromkeys(found))
 
 
@@ -120,10 +115,9 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     known = () if variables.objection(dict(command.env)) else argv
     yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
     # What was proved runs nothing that its words do not show.
-    found = itertools.chain(_forms(list(argv)), () if part.proved else _in_words(list(argv)))
-    forms = itertools.islice(found, MAX_COMMANDS)
-    yield from _hints(form for form in forms if form != known)
-    if not part.proved and _carries_commands(argv[0].rpartition("/")[2]):
+    found = itertools.chain(forms(argv, proved=part.proved), () if part.proved else in_words(argv))
+    yield from _hints(form for form in itertools.islice(found, MAX_COMMANDS) if form != known)
+    if not part.proved and not says_all(argv):
         yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
     yield from _hosts(part.argv)
     if part.effect == "network":
@@ -133,92 +127,10 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
 def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
     return (
         Access(
-            Reach.RUN, shlex.join(argv), tuple(argv), free=True, hint=True, perhaps=isinstance(argv, _Perhaps)
+            Reach.RUN, shlex.join(argv), tuple(argv), free=True, hint=True, perhaps=isinstance(argv, Perhaps)
         )
         for argv in itertools.islice(found, MAX_COMMANDS)
     )
-
-
-def _found_in(text: str, depth: int = 0) -> Iterator[tuple[str, ...]]:
-    """Every command that can be recognised in a text, in all its forms."""
-    for command in find_commands(text):
-        if command.argv:
-            words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
-            yield from _forms(words, depth)
-            yield from _in_words(words, depth)
-            if command.given and depth < MAX_DEPTH and _carries_commands(command.argv[0].rpartition("/")[2]):
-                yield from _found_in(command.given, depth + 1)
-
-
-def _forms(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
-    """All forms of a command by which a rule may recognise it: without its folder, without options, what it runs."""
-    yield tuple(argv)
-    name = argv[0].rpartition("/")[2]
-    if name != argv[0]:
-        yield (name, *argv[1:])
-    if name.startswith("git-"):
-        yield ("git", name[4:], *argv[1:])
-    if len(argv) > 2 and argv[1].startswith("-"):
-        yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
-    if depth >= MAX_DEPTH:
-        return
-    for value in commands_in_options(argv[:MAX_WORDS]):
-        yield from _found_in(value, depth + 1)
-    if (script := script_of(list(argv))) is not None:
-        yield from _found_in(script, depth + 1)
-    elif name == "eval":
-        yield from _found_in(" ".join(argv[1:]), depth + 1)
-    elif name == "git":
-        yield from _handed_over(argv, depth)
-    elif _carries_commands(name) or (traits_of(name).as_its_command and "run" in argv[:3]):
-        yield from _commands_inside(argv, depth)
-
-
-def _handed_over(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
-    """Commands that git runs because of its arguments: aliases, settings, and what it runs for each of many things."""
-    for at, word in enumerate(argv[1:MAX_WORDS], start=1):
-        following = " ".join(argv[at + 1 : at + 2])
-        setting, _, value = word.removeprefix("-c").partition("=")
-        if setting.lower().startswith("alias."):
-            value = value or following
-            yield from _found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
-        elif (argv[at - 1] == "-c" or word[:2] == "-c") and " " in value:
-            yield from _found_in(value.lstrip("!"), depth + 1)
-        elif (match := GITS_SHORT.fullmatch(word)) is not None and " " in (value := match[1] or following):
-            yield from _found_in(value, depth + 1)
-    words = {word.partition("=")[0] for word in argv[1:NEAR]}
-    if any(needed <= words for needed in GITS_RUNNERS):
-        yield from _commands_inside(argv, depth)
-
-
-def _in_words(argv: Sequence[str], depth: int = 0) -> Iterator[tuple[str, ...]]:
-    """Commands in words of several words, of a program that may run what it is given, or evaluates it as code."""
-    name = argv[0].rpartition("/")[2]
-    code = traits_of(name).runs == "code"
-    runs = code or (name not in SYNOPSES and name not in FAMILIES)
-    if depth >= MAX_DEPTH or not (runs or name in EVALUATE):
-        return
-    for word in argv[1:MAX_WORDS]:
-        text = word.partition("=")[2] if word[:1] == "-" else word
-        if (runs and " " in text.strip()) or "$(" in text or "`" in text:
-            sure = name in EVALUATE or (code and RUNS_COMMANDS.search(text) is not None)
-            for script in (text, *scripts_in(text, name)):
-                found = _found_in(script, depth + 1)
-                yield from found if sure else map(_Perhaps, found)
-
-
-def _carries_commands(name: str) -> bool:
-    """Whether other commands may stand among the arguments of a program, at a place that is not known for certain."""
-    return traits_of(name).runs not in ("", "code")
-
-
-def _commands_inside(argv: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
-    """Commands that begin at a word of another command, or that a word holds as a script."""
-    for at in range(1, min(len(argv), 3 * NEAR)):
-        if " " in argv[at]:
-            yield from _found_in(argv[at].partition("=")[2] if argv[at][:1] == "-" else argv[at], depth + 1)
-        elif argv[at][:1] not in ("-", "") and not ASSIGNMENT.fullmatch(argv[at]):
-            yield from _forms(argv[at:], MAX_DEPTH if argv[at] not in SHELLS else depth + 1)
 
 
 def _redirected_files(command: Command) -> tuple[str, ...]:
@@ -261,7 +173,7 @@ def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
     spelled = [word.spelled for word in given if not word.substitutions]
     yield from _possible_paths(spelled, folder)
-    script = _carries_commands(name) and any(EXPANDED.search(text) for text in spelled)
+    script = traits_of(name).runs not in ("", "code") and any(EXPANDED.search(text) for text in spelled)
     adds_words = name in WRAPPERS and WRAPPERS[name].adds_words
     from_input = adds_words or (name in SHELLS and all(text[:1] == "-" for text in spelled))
     listed = any(map(FILE_LIST.fullmatch, spelled)) or (name == "tar" and "-T" in spelled)

@@ -24,6 +24,7 @@ from toolcrib.command.programs.destructive import (
     program,
     searched,
 )
+from toolcrib.command.programs.launchers import values_of_options
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
@@ -31,6 +32,9 @@ from toolcrib.command.programs.wrappers import WRAPPERS
 MAX_DEPTH = 4  # scripts inside scripts
 MAX_TRIES = 60  # places in one command where another may begin
 LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
+SEDS_COMMANDS = re.compile(
+    r"(?:^|[^A-Za-z])e\s+(.*)|s(?:/[^/]*/([^/]*)/|,[^,]*,([^,]*),|\|[^|]*\|([^|]*)\|)\w*e\w*(?:$|[\s;}])"
+)
 REMOVES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*(?:[\w.]*expanduser\(|Path\()?"
     r"[rbu]?[\"'](/[^\"']*|~[^\"']*)[\"']"
@@ -55,9 +59,19 @@ GITS_RUNNERS = (
 )
 HOLDS_COMMAND = re.compile(
     r"(?:--(?:checkpoint-action=exec|to-command|(?:use-)?compress-program|rsh|extcmd|exec|upload-pack|receive-pack|"
-    r"open-files-in-pager)(?:=|\Z)|[\w.-]+=!)(.*)",
+    r"open-files-in-pager)(?:=|\Z)|[\w.-]+=!|(?:[^\s:]*=)?ext::|(?:-o ?)?(?:Proxy|Local|KnownHosts)Command[= ])(.*)",
     re.DOTALL,
 )
+
+# Where a program that is no shell goes over to one in what it is told: `:!rm`, `\! rm`, `.shell rm`, `EXEC:rm`.
+TO_SHELL = re.compile(
+    r"(?:!|\b(?:shell|system|spawn)\s|\b(?:EXEC|SYSTEM|execute)[:(]|^(?:[\d*/,-]+\s+){5})\s*([^\n]*)",
+    re.MULTILINE,
+)
+GO_TO_SHELL = {
+    "crontab", "ed", "ex", "ftp", "gdb", "less", "lldb", "man", "mariadb", "more", "mutt", "mysql", "nvim", "psql",
+    "sftp", "socat", "sqlite3", "vi", "vim",
+}  # fmt: skip
 
 
 def destruction_in(text: str, depth: int = 0) -> str | None:
@@ -116,11 +130,7 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
     holds_commands = traits_of(name).runs or (name not in SYNOPSES and name not in FAMILIES)
     if holds_commands and (found := _inside(argv, name, depth)) is not None:
         return found
-    if (
-        name in ("git", "tar", "rsync")
-        and depth < MAX_DEPTH
-        and (found := _handed_over(argv, depth)) is not None
-    ):
+    if depth < MAX_DEPTH and (found := _handed_over(argv, name, depth)) is not None:
         return found
     if depth < MAX_DEPTH and _reads_a_script(argv):
         for script in piped_texts(command.before, command.given):
@@ -137,11 +147,13 @@ def _listed(before: Sequence[Sequence[str]]) -> list[str]:
     return [word for text in piped_texts([list(argv) for argv in before]) for word in text.split()][:50]
 
 
-def _handed_over(argv: Sequence[str], depth: int) -> str | None:
-    """What is destroyed by a command that git, tar or rsync runs because of an option."""
+def _handed_over(argv: Sequence[str], name: str, depth: int) -> str | None:
+    """What is destroyed by a command that a program runs because of an option, or of what it is told."""
     words = set(argv[1:5])
     scripts = commands_in_options(argv)
-    if any(needed <= words for needed in GITS_RUNNERS):
+    if name in GO_TO_SHELL:
+        scripts += filter(None, map(handed_to_shell, argv[1:MAX_TRIES]))
+    if name == "git" and any(needed <= words for needed in GITS_RUNNERS):
         scripts += [" ".join(argv[3:]), *argv[3:]]
     return next(
         (found for script in scripts if (found := destruction_in(script, depth + 1)) is not None), None
@@ -152,7 +164,12 @@ def commands_in_options(argv: Sequence[str]) -> list[str]:
     """The values of options that are commands, joined to their options or as the next word."""
     found = ((HOLDS_COMMAND.fullmatch(word), at) for at, word in enumerate(argv[1:], start=2))
     values = (match[1] or " ".join(argv[at : at + 1]) for match, at in found if match is not None)
-    return [value for value in values if value]
+    return [value for value in (*values, *values_of_options(argv)) if value]
+
+
+def handed_to_shell(text: str) -> str:
+    """What a program that goes over to a shell where it is told so would hand to it, a line each."""
+    return "\n".join(match[1] for match in TO_SHELL.finditer(text))
 
 
 def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
@@ -185,9 +202,9 @@ def scripts_in(word: str, name: str) -> list[str]:
     kind = traits_of(name).runs
     if kind == "code":
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]
-        listed = [" ".join(literals)] if len(literals) > 1 else []
-        runs = re.findall(r"(?:^|[^A-Za-z])e\s+(.*)", word)[:3] if name == "sed" else []
-        return [unescaped(text) for text in literals[:20]] + listed + runs
+        listed = [" ".join(literals[at:]) for at in range(min(len(literals) - 1, 5))]
+        runs = SEDS_COMMANDS.findall(word)[:3] if name == "sed" else []
+        return [unescaped(text) for text in literals[:20]] + listed + ["".join(found) for found in runs]
     if name == "alias":
         return [word.partition("=")[2]]
     return [word.lstrip(":+!")] if kind == "editor" else [word]

@@ -6,6 +6,7 @@
 | a program that only tells, given `--help` or `--version` | `telling.py` |
 | a program that runs code, a shell, an interpreter, an editor; what "always" may remember of it | `traits.py` |
 | a wrapper such as `timeout` or `sudo` | `wrappers.py` |
+| where other launchers have their command, and options that are one | `launchers.py` |
 | a destructive command | `destructive.py`, `ROWS` |
 | a program whose output is a list of file names | `listing.py` |
 

@@ -56,11 +56,13 @@ ROWS: tuple[tuple[str, Traits], ...] = (
     # --- run what their arguments or their input say ---
     ("ash bash dash ksh sh zsh", Traits("shell", reads_script=True, remembered=NOTHING)),
     ("at batch csh fish tcsh", Traits("commands", reads_script=True, remembered=NOTHING)),
-    (". alias bwrap chpst chroot coproc cpulimit dbus-run-session direnv eatmydata entr eval expect faketime fd fdfind find firejail gdb"
-     " hyperfine ltrace mise nsenter numactl osascript perf proxychains* rlwrap runuser screen script setpriv softlimit source ssh"
-     " systemd-inhibit systemd-run tmux torsocks trap tsocks unshare valgrind watchexec xvfb-run", Traits("commands", remembered=NOTHING)),
+    (". alacritty alias bwrap capsh catchsegv choom chpst chronic chroot coproc cpulimit dbus-launch dbus-run-session direnv eatmydata entr eval expect faketime fd fdfind"
+     " find firejail gdb gnome-terminal heaptrack hyperfine ifne kitty konsole ld-linux* ld-musl* ld.so lldb ltrace mise nsenter numactl osascript"
+     " perf pkexec proxychains* rlwrap rr run0 runuser screen script setpriv sg softlimit source ssh start-stop-daemon systemd-inhibit"
+     " systemd-run tmux torsocks toybox trap tsocks unshare valgrind watchexec wine wine64 x-terminal-emulator xterm xvfb-run", Traits("commands", remembered=NOTHING)),
     ("make", Traits("commands", words=2, remembered=NOTHING)),
-    ("awk gawk lua mawk node perl php python ruby sed", Traits("code", remembered=NOTHING)),
+    ("R Rscript rscript awk gawk groovy irb jshell julia lua mawk nawk node nodejs perl php py pypy python pythonw ruby scala sed tclsh ts-node tsx"
+     " wish", Traits("code", remembered=NOTHING)),
     ("bun", Traits("code", words=2, remembered=NOTHING)),
     ("deno", Traits("code", words=2, remembered=_only("check fmt lint"))),
     ("ed emacs ex nvim vi vim", Traits("editor", remembered=NOTHING)),
@@ -88,11 +90,11 @@ ROWS: tuple[tuple[str, Traits], ...] = (
     ("aria2c", Traits(remembered=NOTHING, network=True, no_connection=frozenset({2, 6, 19}))),
     ("ansible* apk apt apt-get brew cdk cmake dart dnf dotnet flutter gradle just mamba mix mvn nix* nx pacman pipx"
      " pre-commit pulumi rails rake rustup sst swift terraform tofu turbo vagrant yum", Traits(words=2, remembered=NOTHING)),
-    ("R Rscript ant aptitude bazel bazelisk buck buck2 bunx cabal chmod chown cmd crontab ctest dd export fab"
-     " flatpak ftp ghc gmake gradlew groovy grunt gulp iex inv invoke irb java jq jshell julia kill killall ld"
-     " lein lerna lldb mail meson mkfs* mvnw nano nawk nc ncat netcat ninja nodejs nox pants pip2 pkexec"
-     " pkill port powershell pwsh py pypy pythonw pyw rm rsync runghc rush sbt scala scons scp sendmail set sftp"
-     " snap socat stack tar task tclsh tee telnet tox ts-node tsx uvx wish zypper", Traits(remembered=NOTHING)),
+    ("ant aptitude bazel bazelisk buck buck2 bunx cabal chmod chown cmd crontab ctest dd export fab"
+     " flatpak ftp ghc gmake gradlew grunt gulp iex inv invoke java jq kill killall ld"
+     " lein lerna mail meson mkfs* mvnw nano nc ncat netcat ninja nox pants pip2"
+     " pkill port powershell pwsh pyw rm rsync runghc rush sbt scons scp sendmail set sftp"
+     " snap socat stack tar task tee telnet tox uvx zypper", Traits(remembered=NOTHING)),
     # --- do what their words say ---
     ("alembic argocd consul crictl ctr doctl eas expo firebase flyctl heroku ip istioctl kind minikube netlify openssl"
      " prisma ruff service skaffold sqlite3-diff supabase systemctl tilt twine vault vercel wrangler", Traits(words=2)),

@@ -1,0 +1,234 @@
+"""The commands in which a rule may recognise a command: without its folder or its options, and those that it may run.
+
+Nothing is allowed because of what is found here, so it may guess. Where a text may as well be data, what is found in it
+is marked: a rule that denies it asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from toolcrib.access import UNKNOWN_WORD
+from toolcrib.command.judge.destructive import (
+    GITS_RUNNERS,
+    GO_TO_SHELL,
+    commands_in_options,
+    handed_to_shell,
+    scripts_in,
+)
+from toolcrib.command.judge.find_commands import UNKNOWN, FoundCommand, find_commands, piped_texts
+from toolcrib.command.programs.launchers import launches, launches_behind, starts_in
+from toolcrib.command.programs.table import FAMILIES, SYNOPSES
+from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
+
+MAX_DEPTH = 3  # scripts inside scripts
+MAX_WORDS = 200  # of a command, that are looked at
+MAX_SEARCHED = 300  # words of a launcher, among which commands are looked for
+NEAR = 8  # words among which a command is looked for behind options
+# Code that may run commands: only there are its texts taken for some.
+RUNS_COMMANDS = re.compile(
+    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
+    re.IGNORECASE,
+)
+PERLS_WORDS = re.compile(r"\bq[wx]\b|%x\W")
+GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
+GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
+GIVES_CODE = re.compile(
+    r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
+)  # to an interpreter
+CODE_FIRST = {"awk", "gawk", "mawk", "nawk", "sed"}
+EVALUATE = {"printf", "test", "[", "let"}  # a shell's own run what stands in the name of a variable
+PRINT = {"echo", ":", "exit", "figlet", *EVALUATE}
+
+
+class Perhaps(tuple[str, ...]):
+    """The words of a command in a text that may as well be data, such as a message or a title."""
+
+    __slots__ = ()
+
+
+Forms = Iterator[tuple[str, ...]]
+
+
+def found_in(text: str, depth: int = 0) -> Forms:
+    """Every command that can be recognised in a text, in all its forms."""
+    for command in find_commands(text):
+        if command.argv:
+            words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
+            yield from forms(words, depth)
+            yield from in_words(words, depth)
+            yield from in_input(command, depth)
+
+
+def in_input(command: FoundCommand, depth: int = 0) -> Forms:
+    """Commands in what a shell or an interpreter is given as its input, where that is written out."""
+    if depth >= MAX_DEPTH or not (command.given or command.before):
+        return
+    for start in _starts(command.argv):
+        name = command.argv[start].rpartition("/")[2]
+        row = traits_of(name)
+        if row.reads_script:
+            for text in piped_texts(command.before, command.given):
+                yield from found_in(text, depth + 1)
+        elif row.runs == "code" or name in GO_TO_SHELL:
+            for text in piped_texts(command.before, command.given):
+                yield from in_words([name, "-c", text], depth)
+        elif command.given and row.runs == "commands":
+            yield from found_in(command.given, depth + 1)
+
+
+def forms(argv: Sequence[str], depth: int = 0, *, proved: bool = False) -> Forms:
+    """All forms of a command by which a rule may recognise it, and those of the commands that it launches.
+
+    A command that was proved runs nothing that it is told in texts.
+    """
+    for start, sure in sorted(_starts(argv).items()):
+        words = argv[start : start + MAX_WORDS] if start else argv
+        of_start = _of_start(words, depth, launched=start > 0, proved=proved)
+        yield from of_start if sure else map(Perhaps, of_start)
+
+
+def _starts(argv: Sequence[str]) -> dict[int, bool]:
+    """Where a command or one that it launches, directly or through others, may begin; and whether that is certain."""
+    argv, starts, waiting = argv[:MAX_SEARCHED], {0: True}, [0]
+    while waiting:
+        start = waiting.pop(0)
+        name = argv[start].rpartition("/")[2]
+        for at, sure in starts_in(argv[start:])[0].items() if launches(name) else ():
+            found = sure and starts[start]
+            if found > starts.get(start + at, -1):
+                starts[start + at] = found
+                waiting.append(start + at)
+    return starts
+
+
+def says_all(argv: Sequence[str], depth: int = 0) -> bool:
+    """Whether the words of a command say which commands it launches."""
+    if len(argv) > MAX_SEARCHED and launches(argv[0].rpartition("/")[2]):
+        return False
+    while launches(argv[0].rpartition("/")[2]):
+        starts, certain = starts_in(argv)
+        if not certain:
+            return False
+        if not starts:
+            return True
+        argv = argv[min(starts) :]
+        if " " in argv[0]:
+            return depth < MAX_DEPTH and all(
+                says_all(one.argv, depth + 1) for one in find_commands(argv[0]) if one.argv
+            )
+    return traits_of(argv[0].rpartition("/")[2]).runs in ("", "code")
+
+
+def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) -> Forms:
+    """The forms of a command alone, and what is in its scripts."""
+    if launched and " " in argv[0]:  # a launcher that hands its word to a shell
+        if depth < MAX_DEPTH:
+            yield from found_in(argv[0], depth + 1)
+        return
+    yield tuple(argv)
+    name = argv[0].rpartition("/")[2]
+    if name != argv[0]:
+        yield (name, *argv[1:])
+    if name.startswith("git-"):
+        yield ("git", name[4:], *argv[1:])
+    if len(argv) > 2 and argv[1].startswith("-"):
+        yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
+    if depth >= MAX_DEPTH:
+        return
+    for value in commands_in_options(argv[:MAX_WORDS]):
+        yield from found_in(value, depth + 1)
+    if launched and not proved:
+        yield from in_words(argv, depth)
+    if (script := script_of(list(argv))) is not None:
+        yield from found_in(script, depth + 1)
+    elif name == "eval":
+        yield from found_in(" ".join(argv[1:]), depth + 1)
+    elif name == "git":
+        yield from _handed_over(argv, depth)
+    elif launches(name) and not proved:
+        yield from _scripts_of_launcher(argv, depth)
+
+
+def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
+    """Commands in words of several words, which a launcher may hand to a shell unless they are of what it launches."""
+    name, (starts, certain) = argv[0].rpartition("/")[2], starts_in(argv)
+    if launches_behind(name):
+        return
+    first = min((at for at, sure in starts.items() if sure), default=len(argv))
+    if name in SHELLS and not any(map(GIVES_SCRIPT.fullmatch, argv[1:])):
+        first = 0  # they are arguments of a file
+    for at, word in enumerate(argv[1 : first if certain else MAX_WORDS], start=1):
+        if " " in word and at not in starts:
+            found = found_in(_value(word), depth + 1)
+            yield from found if at < first else map(Perhaps, found)
+
+
+def _handed_over(argv: Sequence[str], depth: int) -> Forms:
+    """Commands that git runs because of its arguments: aliases, settings, and what it runs for each of many things."""
+    for at, word in enumerate(argv[1:MAX_WORDS], start=1):
+        following = " ".join(argv[at + 1 : at + 2])
+        setting, _, value = word.removeprefix("-c").partition("=")
+        if setting.lower().startswith("alias."):
+            value = value or following
+            yield from found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
+        elif (argv[at - 1] == "-c" or word[:2] == "-c") and " " in value:
+            yield from found_in(value.lstrip("!"), depth + 1)
+        elif (match := GITS_SHORT.fullmatch(word)) is not None and " " in (value := match[1] or following):
+            yield from found_in(value, depth + 1)
+        elif word[:2] == "-O" and "grep" in argv[1:at]:
+            yield from found_in(word[2:], depth + 1)
+    words = {word.partition("=")[0] for word in argv[1:NEAR]}
+    if any(needed <= words for needed in GITS_RUNNERS):
+        for at in range(1, min(len(argv), 3 * NEAR)):
+            if " " in argv[at]:
+                yield from found_in(_value(argv[at]), depth + 1)
+            elif argv[at][:1] not in ("-", ""):
+                yield from forms(argv[at:], depth + 1)
+
+
+def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
+    """Commands in words of several words, of a program that may run what it is given, or evaluates it as code."""
+    name = argv[0].rpartition("/")[2]
+    code = traits_of(name).runs == "code"
+    if depth >= MAX_DEPTH or name == "git" or (name in PRINT and name not in EVALUATE):
+        return
+    if launches(name) and all(starts_in(argv)):
+        return  # what it launches is looked at by itself
+    for before, word in itertools.pairwise(argv[:MAX_WORDS]):
+        text = _value(word)
+        is_code = code and (GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word) or name in CODE_FIRST)
+        for script, sure in dict.fromkeys(_texts_of_code(text, name) if is_code else _texts(text, name)):
+            found = found_in(script, depth + 1)
+            yield from found if sure else map(Perhaps, found)
+
+
+def _texts(text: str, name: str) -> Iterator[tuple[str, bool]]:
+    """The parts of a word that may be commands, and whether they are. A known program goes over to a shell first."""
+    substitutes = "$(" in text or "`" in text
+    if name in EVALUATE:
+        yield from [(text, True)] if substitutes else ()
+    elif substitutes or (" " in text.strip() and (_is_unknown(name) or traits_of(name).runs == "code")):
+        yield text, False
+    if script := handed_to_shell(text):
+        yield script, False
+
+
+def _value(word: str) -> str:
+    """A word, or the value that it gives to an option."""
+    return (word.partition("=")[2] or word[2:]) if word[:1] == "-" else word
+
+
+def _is_unknown(name: str) -> bool:
+    return name not in SYNOPSES and name not in FAMILIES
+
+
+def _texts_of_code(text: str, name: str) -> Iterator[tuple[str, bool]]:
+    """The texts in code that may be commands. They are where it calls what runs commands."""
+    runs = RUNS_COMMANDS.search(text) is not None
+    if runs or " " in text.strip():
+        yield from ((script, runs) for script in scripts_in(text, name))
+        if runs or "$(" in text:
+            yield text, PERLS_WORDS.search(text) is not None

@@ -1,0 +1,163 @@
+"""Where among its words a program has the command that it runs, and which options of others are commands. Rows.
+
+Unlike those of `wrappers.py`, these rows prove nothing: rules that deny a command look where they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolcrib.access import UNKNOWN_WORD
+from toolcrib.command.programs.traits import SHELLS, traits_of
+from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS, inner_at
+from toolcrib.dataclass import dataclass
+
+MAX_WORDS = 48  # of a launcher, among which a command begins
+VALUED = frozenset(  # options with a value
+    [
+        "-C", "-D", "-e", "-n", "-o", "-p", "-u", "--chdir", "--env", "--exts", "--group", "--name", "--output",
+        "--prefix", "--property", "--python", "--user", "--with",
+    ]
+)  # fmt: skip
+NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """`behind`: words behind which the command begins; without them it begins behind the options of the launcher.
+
+    `operands`: how many words of its own stand before it. `needs`: a word without which it runs no command. `also`: it
+    runs commands in other ways too, so that its words do not say whether it runs one.
+    """
+
+    behind: frozenset[str] = frozenset()
+    operands: int = 0
+    needs: str = ""
+    also: bool = False
+
+
+def _behind(words: str, operands: int = 0, needs: str = "") -> Launcher:
+    return Launcher(frozenset(words.split()), operands, needs)
+
+
+NOT_BY_WORDS = Launcher(needs="\0", also=True)
+ROWS: tuple[tuple[str, Launcher], ...] = (
+    ("find", _behind("-exec -execdir -ok -okdir")),
+    ("fd fdfind", _behind("-x -X --exec --exec-batch")),
+    ("mise", _behind("exec x --")),
+    ("gdb", _behind("--args")),
+    ("lldb", _behind("--")),
+    ("direnv", _behind("exec", 1)),
+    ("cmd", _behind("/c /C /k /K")),
+    ("conda hatch pdm pipenv pixi poetry rye uv", _behind("run")),
+    ("npm", _behind("exec x --script-shell")),
+    ("npx", _behind("-c --call")),
+    ("pnpm yarn", _behind("exec")),
+    ("bundle composer", _behind("exec")),
+    ("cargo", _behind("-- -s --shell", needs="watch")),
+    ("cmake", _behind("env time", needs="-E")),
+    ("ip", _behind("exec", 1)),
+    ("nix nix-shell", _behind("-c --command --run")),
+    ("just", _behind("--command -c")),
+    ("gnome-terminal", _behind("-- -e -x")),
+    ("alacritty konsole x-terminal-emulator xterm", _behind("-e")),
+    ("rr", _behind("record")),
+    ("start-stop-daemon", _behind("--exec -x --startas -a")),
+    ("chroot faketime perf sg ssh su", Launcher(operands=1)),
+    ("screen tmux", Launcher(operands=1, also=True)),
+    # Like a shell, these read files of commands: a name among their words is one of a file.
+    (". alias at batch csh ed emacs ex fish make nvim source tcsh vi vim", NOT_BY_WORDS),
+)
+LAUNCHERS = dict.fromkeys(SHELLS, NOT_BY_WORDS) | {name: row for names, row in ROWS for name in names.split()}
+MANY = frozenset({"hyperfine", "parallel"})  # each of their words may be a command
+# Options whose value is a command, of programs that do something else. A value may also be joined to its option.
+OPTIONS: tuple[tuple[str, str], ...] = (
+    ("rsync", "-e --rsh --rsync-path"),
+    ("split", "--filter"),
+    ("man", "-P --pager"),
+    ("tar", "-I -F --info-script --new-volume-script --rsh-command"),
+    ("flock runuser script sg su", "-c --command"),
+    ("mise", "--command"),
+    ("zip", "-TT --unzip-command"),
+    ("scp sftp", "-S"),
+    ("go", "-exec -toolexec"),
+    ("nc ncat netcat", "-e -c --exec --sh-exec"),
+    ("rg", "--pre"),
+    ("npm", "--script-shell"),
+    ("fzf", "--preview"),
+)
+COMMAND_OPTIONS = {name: options.split() for names, options in OPTIONS for name in names.split()}
+
+
+def values_of_options(argv: Sequence[str]) -> Iterator[str]:
+    """The values of options of a program that are commands."""
+    for option in COMMAND_OPTIONS.get(argv[0].rpartition("/")[2], ()):
+        cluster = re.compile(rf"-[A-Za-z]*{option[1]}") if len(option) == 2 else None
+        for at, word in enumerate(argv[1:], start=2):
+            if word == option or (cluster is not None and cluster.fullmatch(word)):
+                yield from argv[at : at + 1]
+            elif word.startswith(f"{option}="):
+                yield word[len(option) + 1 :]
+            elif cluster is not None and word.startswith(option):
+                yield word[2:]
+
+
+def launches(name: str) -> bool:
+    """Whether a program may run a command that stands among its words."""
+    return name in LAUNCHERS or traits_of(name).runs not in ("", "code")
+
+
+def launches_behind(name: str) -> bool:
+    """Whether a program runs commands only behind certain words."""
+    return name in LAUNCHERS and bool(LAUNCHERS[name].behind)
+
+
+def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
+    """Where a command may begin among the words of a launcher, and whether that is certain; and whether that is all.
+
+    >>> starts_in(["valgrind", "-v", "./a", "rm"]), starts_in(["gdb", "--args", "./a", "rm"])
+    (({2: True, 3: False}, False), ({2: True}, True))
+    """
+    name = argv[0].rpartition("/")[2]
+    row = LAUNCHERS.get(name, Launcher())
+    if name in WRAPPERS and (at := inner_at(argv)) is not None and argv[at][:1] != "-":
+        return {at: True}, not WRAPPERS[name].adds_words
+    if row.needs and row.needs not in argv:
+        return {}, not row.also
+    if not row.behind:
+        found, certain = _from(argv, 1, row.operands)
+        return found, certain and not row.also and name not in WRAPPERS
+    found = {}
+    markers = [at for at, word in enumerate(argv) if at and word in row.behind]
+    for at in markers:
+        found.update(_from(argv, at + 1, row.operands)[0])
+    may_be_unseen = UNKNOWN_WORD in argv and traits_of(name).runs == "commands"
+    return found, bool(markers) or not may_be_unseen
+
+
+def _from(argv: Sequence[str], start: int, operands: int) -> tuple[dict[int, bool], bool]:
+    """The same from one place on. A word behind an option may be its value, and then the command begins later."""
+    found: dict[int, bool] = {}
+    option, doubt = "", False
+    for at in range(start, min(len(argv), start + MAX_WORDS)):
+        word = argv[at]
+        if word == "--":
+            return ({**found, at + 1: True} if at + 1 < len(argv) else found), True
+        if word[:1] == "-" != word or not word or ASSIGNMENT.fullmatch(word):
+            option = word if word[:1] == "-" and "=" not in word else ""
+        elif NO_PROGRAM.fullmatch(word):
+            operands -= bool(operands and not option)
+            option = ""
+        elif option:
+            found[at] = not doubt and option not in VALUED
+            doubt, option = doubt or option not in VALUED, ""
+        elif operands:
+            operands -= 1
+        else:
+            found[at] = not doubt
+            many = argv[0].rpartition("/")[2] in MANY
+            later = range(at + 1, min(len(argv), start + MAX_WORDS)) if doubt or many else ()
+            found.update((one, many) for one in later if argv[one][:1] != "-")
+            return found, not doubt
+    return found, False

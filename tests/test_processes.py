@@ -442,6 +442,56 @@ async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
         assert len(asked) == 1
 
 
+async def test_a_quote_that_is_left_open_asks_no_further_questions(tmp_path: Path) -> None:
+    """What is typed into an interpreter is no shell's: each line is one question, until two lines make a command."""
+    rules = [Rule(verb=Verb.DENY, commands=(CommandPattern("git push *"),), reason="no pushing")]
+    lines = ["I don't know", "fn f(s: &'a str) {", "  g(s)", "1 << 3", "'(a b)", "it goes on", "and on"]
+    for policy in (RulePolicy("full", rules), RulePolicy("supervised", rules), RulePolicy("supervised")):
+        asked: list[Any] = []
+
+        def person(question: Any, asked: list[Any] = asked) -> str:
+            asked.append(question)
+            return "yes"
+
+        box = Talk(tmp_path, policy=policy, approver=person).box
+        async with box:
+            started = await box.call(
+                "shell", {"command": "python3 -c 'import sys; sys.stdin.read()'", "run_in_background": True}
+            )
+            id = started.structured["process_id"]
+            asked.clear()
+            for count, line in enumerate(lines, start=1):
+                text = f"{line}\n"
+                assert not (
+                    await box.call("process_write", {"process_id": id, "text": text, "timeout": 0})
+                ).is_error
+                assert len(asked) == count, line
+            for text, denied in (("git pu", False), ("sh\n", policy.rules != ())):
+                done = await box.call("process_write", {"process_id": id, "text": text, "timeout": 0})
+                assert ("no pushing" in done.text) == denied
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("cat <<E\nit's\nE\n", ""),
+        ("cat <<E\nit's\n", "cat <<E\nit's\n"),
+        ('cat <<\'E F\' <<-"G"\n(\nE F\n"\n\tG\nls', "ls"),
+        ("cat <<-E | wc\n\tE\n", ""),
+        ("echo $(cat <<E\n'\nE\n", "echo $(cat <<E\n'\nE\n"),
+        ("echo $(cat <<E\n'\nE\n)\n", ""),
+        ("cat <<< '<<E'\n", ""),
+        ("echo '<<E'\n", ""),
+        ("echo $((1 << E))\n", ""),
+        ("x << 3\n", ""),
+        ("# <<E\n", ""),
+        ("cat <<\\E\n$(\nE", "cat <<\\E\n$(\nE"),
+    ],
+)
+def test_a_here_document_ends_with_its_line(text: str, left: str) -> None:
+    assert unfinished(text) == left
+
+
 def test_what_is_typed_is_one_command_until_a_shell_runs_it(tmp_path: Path) -> None:
     """A real shell runs what counts as finished, and nothing of what does not."""
     pieces = [
@@ -463,9 +513,12 @@ def test_what_is_typed_is_one_command_until_a_shell_runs_it(tmp_path: Path) -> N
         "\n",
         "\n",
         "; ",
+        "cat <<E\n",
+        "<<-'E' ",
+        "E\n",
     ]
     random = Random(7)
-    for _ in range(300):
+    for _ in range(400):
         text = "".join(random.choices(pieces, k=random.randint(1, 9))) + "\n"
         ends = text + "touch ran\n"
         (tmp_path / "ran").unlink(missing_ok=True)
@@ -473,7 +526,9 @@ def test_what_is_typed_is_one_command_until_a_shell_runs_it(tmp_path: Path) -> N
         if (tmp_path / "ran").exists():
             continue  # then the last line stood by itself
         broken = subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, timeout=20)
-        if b"unexpected EOF" in broken.stderr or b"unexpected end of file" in broken.stderr:
+        if any(
+            end in broken.stderr for end in (b"unexpected EOF", b"unexpected end of file", b"by end-of-file")
+        ):
             assert unfinished(text), text
 
 

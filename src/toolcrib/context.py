@@ -154,7 +154,8 @@ class Context(Generic[Deps]):
 
         `action` says what would be done, `patterns` to what, `accesses` the same for rules; the person is also
         shown `details`. The time that they take does not count for the tool. Returns if it is allowed; raises
-        ToolError, with words for the model, if it is not.
+        ToolError, with words for the model, if it is not. In a call that a person approved, only rules ask about
+        accesses that are all `free`.
 
         With `person_only`, rules and autonomy can refuse but not allow: a person has to. An "always" is then
         remembered for exactly this question. With `remembered_only`, nobody is asked: only such a remembered

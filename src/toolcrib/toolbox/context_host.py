@@ -159,6 +159,8 @@ class ContextHost:
             raise ToolError(f"Not allowed: {action}: {decision.reason}.")
         if decision.verb is Verb.ALLOW and not person_only:
             return decision.rule or "its effect is allowed"
+        if not decision.strict and not person_only and ctx.approved and request.free:
+            return "it belongs to the call, which was approved"
         # What only a person gives is remembered apart: an "always" of another kind does not stand for it.
         kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])

@@ -178,7 +178,8 @@ def _key(key: Key) -> bytes:
 async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process: BackgroundProcess) -> None:
     """Asks about a command that was begun in an earlier call, since only its end was decided on. Raises ToolError.
 
-    What keys such as "up" put into a line is not known, so it may be any command.
+    What keys such as "up" put into a line is not known, so it may be any command. Else a person who said yes to the
+    beginning and to the end is asked again only where these together are what neither is.
     """
     typed = process.typed
     if (typed.text or typed.changed) and params.text.strip():
@@ -190,8 +191,12 @@ async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process
             raise ToolError(f"Nothing was typed, and never will be, whoever asks for it: {judgement.reason}.")
         line = f"(what keys made of the line) {whole}" if typed.changed else whole
         reached = (Access(Reach.RUN, line), *_accesses(whole)) if typed.changed else _accesses(whole)
-        action = f"type the rest of a line into {process.id}, which runs {spelled_out(process.command)}"
-        await ctx.ask(action, [line], accesses=reached)
+        if ctx.approved and not typed.changed:
+            decided = {*_accesses(typed.text), *_accesses(params.text)}
+            reached = tuple(one for one in reached if one.free and one not in decided)
+        if reached:
+            action = f"type the rest of a line into {process.id}, which runs {spelled_out(process.command)}"
+            await ctx.ask(action, [line], accesses=reached)
     typed.type(params.text)
     for key in params.keys:
         typed.press(key)

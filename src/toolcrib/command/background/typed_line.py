@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from toolcrib.dataclass import dataclass
 
 MAX_KEPT = 20_000  # characters
+# What begins a here-document, and the line that ends it. A number is none: an interpreter shifts by it.
+HERE_DOCUMENT = re.compile(r"<<(-?)[ \t]*(?!\d+\b)((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s;|&<>()'\"\\])+)")
+QUOTING = re.compile(r"\\(.)|['\"]")
 
 
 @dataclass(slots=True)
@@ -34,13 +39,14 @@ class TypedLine:
 def unfinished(text: str) -> str:
     r"""The end of a text that a shell has not run yet: its last line, and the lines that this one goes on from.
 
-    A line goes on behind a backslash, and within quotes, substitutions and parentheses.
+    A line goes on behind a backslash, and within quotes, substitutions, parentheses and here-documents.
 
-    >>> unfinished("ls\nrm -r"), unfinished("rm -r \\\n"), unfinished("echo 'a\nb'\n"), unfinished("echo $(ls\n")
-    ('rm -r', 'rm -r \\\n', '', 'echo $(ls\n')
+    >>> unfinished("ls\nrm -r"), unfinished("rm -r \\\n"), unfinished("echo 'a\nb'\n"), unfinished("cat <<E\nit's\n")
+    ('rm -r', 'rm -r \\\n', '', "cat <<E\nit's\n")
     """
     begins = at = 0
     inside: list[str] = []  # the signs that close what is open
+    documents: list[tuple[str, bool]] = []  # that begin at the next line: what ends them, behind tabs or not
     while at < len(text):
         sign, closes = text[at], inside[-1] if inside else ""
         if sign == "\\" and closes != "'":
@@ -50,7 +56,7 @@ def unfinished(text: str) -> str:
         elif closes[-1:] == "'":
             pass
         elif sign == "(" and (closes != '"' or text[at - 1] == "$"):
-            inside.append(")")
+            inside.append("))" if text[at - 1 : at] == "(" else ")")
         elif sign == "{" and text[at - 1 : at] == "$":
             inside.append("}")
         elif sign == "'" and closes != '"':
@@ -60,7 +66,35 @@ def unfinished(text: str) -> str:
         elif sign == "#" and closes != '"' and not text[at - 1 : at].strip(" \t\n;&|("):
             end = text.find("\n", at)  # of a comment
             at = end - 1 if end >= 0 else len(text)
-        elif sign == "\n" and not inside:
-            begins = at + 1
+        elif sign == "<" and closes in ("", ")"):
+            at += _begins_document(text, at, documents)
+        elif sign == "\n" and closes in ("", ")", "))"):
+            while documents:
+                at = _end_of_document(text, at + 1, *documents.pop(0))
+                if at < 0:
+                    return text[begins:]
+            if not inside:
+                begins = at + 1
         at += 1
     return text[begins:]
+
+
+def _begins_document(text: str, at: int, documents: list[tuple[str, bool]]) -> int:
+    """Adds the here-document that begins at a place to the others. Returns how many further characters that takes."""
+    if text.startswith("<<<", at):
+        return 2
+    match = HERE_DOCUMENT.match(text, at)
+    if match is None:
+        return 0
+    documents.append((QUOTING.sub(r"\1", match[2]), bool(match[1])))
+    return match.end() - at - 1
+
+
+def _end_of_document(text: str, at: int, last: str, behind_tabs: bool) -> int:
+    """Where the line ends that ends a here-document whose body begins at a place; -1 if it does not end."""
+    while (end := text.find("\n", at)) >= 0:
+        line = text[at:end]
+        if (line.lstrip("\t") if behind_tabs else line) == last:
+            return end
+        at = end + 1
+    return -1

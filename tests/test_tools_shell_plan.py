@@ -202,6 +202,7 @@ NO_RM = [
     "rsync -e 'rm x' a h:b", "rsync -ave 'rm x' a h:b", "rsync --rsync-path='rm x' a h:b", "split --filter='rm x' a.txt", "split --filter=rm a.txt", "man -P 'rm x' ls", "man -P rm ls",
     "git ls-remote 'ext::rm x'", "git clone 'ext::sh -c \"rm x\"' y", "scp -S rm a h:b", "ssh -o 'ProxyCommand=rm x' h", "scp -oProxyCommand='rm x' a h:b", "tar -I 'rm x' -cf a.tar a",
     "go test -exec 'rm x' ./...", "rg --pre rm a", "nc -e 'rm x' h 1", "npm --script-shell='rm x' test", "sort -T . --compress-program 'rm x' a.txt",
+    "python3 -c 'import os; os.system(\"r\" + \"m x\")'", "python3 -c 'exec(\"import os; os.system(\\\"rm x\\\")\")'", "python3 -c 'from subprocess import call as c; c([\"rm\", x])'",
     "python3 <<< 'import os; os.system(\"rm x\")'", "echo 'import os; os.system(\"rm x\")' | python3", "perl <<< 'system(\"rm x\")'", "echo 'rm x' | sh", "bash <<< 'rm x'",
     "python3 - <<E\nimport os\nos.system('rm x')\nE", "node -e \"require('child_process').spawnSync('rm',['x'])\"", "Rscript -e 'system(\"rm x\")'", "julia -e 'run(`rm x`)'",
     "pkexec rm x", "pkexec --user root rm x", "run0 rm x", "toybox rm x", "bundle exec rm x", "pnpm exec rm x", "pnpm -r exec rm x", "yarn exec rm x", "npm exec -c 'rm x'", "npx -c 'rm x'",
@@ -231,7 +232,7 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
 
 PERHAPS_RM = [
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
-    "python3 -c 'print(\"rm x\")'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
+    "python3 -c 'print(\"rm x\")'", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
     "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "ssh -i k h rm x", "sed 's/a/rm x/e' a.txt",
 ]  # fmt: skip
@@ -248,7 +249,7 @@ OTHERS = [
     "ls", "echo rm x", "git commit -m 'rm x'", "grep rm a.txt", "git log | head", "git status", "awk '{print \"rm x\"}' a.txt", "printf 'rm x'",
     "git log --grep='rm x'", "git commit --message='rm x'", "git stash push -u -m 'rm x'", "git stash push -um 'rm x'", "pnpm --filter rm test",
     "git commit --amend -m 'rm x' --trailer a=b", "npm rm x", "docker rm x", "mytool rm x", "sed -i 's/rm /mv /' a.txt",
-    "python3 -c 'rm = 1; print(rm)'", "Rscript -e 'rm(list=ls())'", "mise rm node", "mise use node@20", "gdb --args ./a rm", "uv run pytest -k rm",
+    "python3 -c 'rm = 1; print(rm)'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "npm run x -- rm", "npm test -- x rm", "Rscript -e 'rm(list=ls())'", "mise rm node", "mise use node@20", "gdb --args ./a rm", "uv run pytest -k rm",
     "bundle exec rspec -e 'rm x'", "npm test -- --grep 'rm x'", "valgrind ./a rm", "perf record ./a", "direnv allow", "cargo run -- rm x", "cargo watch -s 'cargo test'", "timeout 9 git commit -m 'rm x'",
     "sudo git commit -m 'rm x'", "nohup ./server", "strace -f ls", "hyperfine 'sleep 1'", "find . -name rm", "fd rm", "rsync -av -e ssh a/ h:b/",
     "psql -c \"select 'rm x'\"", "less '+/rm x' a.txt", "tar --exclude='rm x' -cf a.tar a", "mvn exec:java -Dexec.args='rm x'",

@@ -19,6 +19,7 @@ from toolcrib.access import Access, Confinement
 from toolcrib.command.explain import Reporter, sandbox_sentences
 from toolcrib.command.explain.result_text import signal_name
 from toolcrib.command.judge import Judgement, accesses_of, judge
+from toolcrib.command.judge.python_code import NO_COMMANDS, commands_in_code
 from toolcrib.command.launch import BoundedOutput, DeniedPathsInSandbox, command_environment
 from toolcrib.command.launch.contained import check_contained, contained_accesses, keep_history
 from toolcrib.command.launch.possible_hosts import possible_hosts
@@ -28,7 +29,6 @@ from toolcrib.command.python import (
     Reply,
     SessionCrashed,
     SessionInterrupted,
-    commands_in_code,
 )
 from toolcrib.command.sandbox import NoSandbox, Sandbox, SandboxError, SandboxInForce
 from toolcrib.content import Image, Text
@@ -282,7 +282,7 @@ def _picture(figure: str) -> Image | None:
 
 def _reached_by(code: str) -> tuple[Access, ...]:
     """The accesses of code. A command counts as run where the code surely runs it."""
-    commands = commands_in_code(code)
+    commands = commands_in_code(code) or NO_COMMANDS
     run = [one for one in accesses_of(commands.run, JUDGEMENT, ".", unasked=False) if one.hint]
     said = [
         replace(one, perhaps=True) if one.hint else one

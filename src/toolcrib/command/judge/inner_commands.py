@@ -19,6 +19,7 @@ from toolcrib.command.judge.destructive import (
     scripts_in,
 )
 from toolcrib.command.judge.find_commands import UNKNOWN, FoundCommand, find_commands, piped_texts
+from toolcrib.command.judge.python_code import commands_in_code
 from toolcrib.command.programs.launchers import launches, launches_behind, starts_in
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
@@ -32,6 +33,7 @@ RUNS_COMMANDS = re.compile(
     r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
     re.IGNORECASE,
 )
+PYTHON = re.compile(r"(?:python|pypy|py)w?[\d.]*")
 PERLS_WORDS = re.compile(r"\bq[wx]\b|%x\W")
 GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
 GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
@@ -228,7 +230,11 @@ def _is_unknown(name: str) -> bool:
 def _texts_of_code(text: str, name: str) -> Iterator[tuple[str, bool]]:
     """The texts in code that may be commands. They are where it calls what runs commands."""
     runs = RUNS_COMMANDS.search(text) is not None
-    if runs or " " in text.strip():
+    if PYTHON.fullmatch(name) and (commands := commands_in_code(text)) is not None:
+        yield commands.run, True
+        yield commands.perhaps, False
+        yield from ((script, False) for script in (scripts_in(text, name) if runs else ()))
+    elif runs or " " in text.strip():
         yield from ((script, runs) for script in scripts_in(text, name))
         if runs or "$(" in text:
             yield text, PERLS_WORDS.search(text) is not None

@@ -129,7 +129,7 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
         found, certain = _from(argv, 1, row.operands)
         return found, certain and not row.also and name not in WRAPPERS
     found = {}
-    markers = [at for at, word in enumerate(argv) if at and word in row.behind]
+    markers = [at for at, word in enumerate(argv) if at and word in row.behind and (word != "x" or at == 1)]
     for at in markers:
         found.update(_from(argv, at + 1, row.operands)[0])
     may_be_unseen = UNKNOWN_WORD in argv and traits_of(name).runs == "commands"

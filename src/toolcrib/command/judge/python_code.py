@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 MAX_FOUND = 200
 MAX_DEPTH = 8  # of texts that are put together from others
-UNKNOWN = "$_"  # stands in a command for what is only known when the code runs
+UNKNOWN = "${_}"  # stands in a command for what is only known when the code runs
 # Functions that run a command, whatever object they belong to. Those of SHORT do where subprocess has them.
 RUNS = re.compile(
     r"system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|exec[lv]p?e?|spawn[lv]?p?e?|posix_spawnp?"
@@ -21,6 +21,7 @@ NAMES_PROGRAM_APART = re.compile(
     r"(?:exec|spawn)[lv].*|posix_spawnp?"
 )  # and then the words, with its name again
 SHORT = ("run", "call")
+EVALUATES = ("exec", "eval")
 FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")
 
 
@@ -31,18 +32,20 @@ class CommandsInCode(NamedTuple):
     perhaps: str
 
 
-def commands_in_code(code: str) -> CommandsInCode:
-    """The commands that code runs, and its texts of several words. Code that cannot be read gives none.
+NO_COMMANDS = CommandsInCode("", "")
+
+
+def commands_in_code(code: str, depth: int = 0) -> CommandsInCode | None:
+    """The commands that code runs, and its texts of several words. None for code that cannot be read.
 
     >>> commands_in_code("import os; os.system(f'rm {x}'); title = 'git push it'")
-    CommandsInCode(run='rm $_', perhaps='git push it')
+    CommandsInCode(run='rm ${_}', perhaps='git push it')
     """
     try:
-        nodes = list(ast.walk(ast.parse(code)))
-        texts = _Texts(nodes)
+        texts = _Texts(list(ast.walk(ast.parse(code))), depth)
         return CommandsInCode(_lines(texts.run()), _lines(texts.others()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return CommandsInCode("", "")
+        return None
 
 
 def _lines(found: Iterator[str]) -> str:
@@ -57,12 +60,11 @@ def _lines(found: Iterator[str]) -> str:
 class _Texts:
     """The texts in code. A name that is assigned once is what was assigned to it."""
 
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], depth: int) -> None:
         self.nodes = nodes
+        self.depth = depth
         self.assigned: dict[str, ast.expr | None] = {}
-        self.runners = dict.fromkeys(
-            SHORT, False
-        )  # names of functions by themselves, and whether they run commands
+        self.runners = dict.fromkeys(SHORT, True)  # functions by themselves, and whether they run commands
         self.modules = {"subprocess"}
         self.original: dict[str, str] = {}
         for node in nodes:
@@ -73,6 +75,8 @@ class _Texts:
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     self.assigned[target.id] = None if target.id in self.assigned else node.value
+        elif isinstance(node, ast.FunctionDef):
+            self.runners[node.name] = False
         elif isinstance(node, ast.Import):
             self.modules |= {one.asname for one in node.names if one.asname and one.name == "subprocess"}
         elif isinstance(node, ast.ImportFrom):
@@ -88,6 +92,9 @@ class _Texts:
             if isinstance(node, ast.Call) and (name := self._runner(node.func)):
                 named = [one.value for one in node.keywords if one.arg in ("args", "cmd", "command")]
                 arguments = [*node.args, *named]
+                if name in EVALUATES:
+                    yield self._evaluated(arguments)
+                    continue
                 if NAMES_PROGRAM_APART.fullmatch(name):
                     at = name.startswith("spawn") and len(arguments) > 1  # behind its mode
                     yield self._words(arguments[at : at + 1])
@@ -97,8 +104,16 @@ class _Texts:
                 elif arguments:
                     yield self._command(arguments[0])
 
+    def _evaluated(self, arguments: Sequence[ast.expr]) -> str:
+        """The commands that code in a text runs."""
+        if self.depth >= MAX_DEPTH or not arguments:
+            return ""
+        return (commands_in_code(self._text(arguments[0]), self.depth + 1) or NO_COMMANDS).run
+
     def _runner(self, function: ast.expr) -> str:
         """The name of a function that runs commands, "" for another."""
+        if isinstance(function, ast.Name) and function.id in EVALUATES:
+            return function.id
         if isinstance(function, ast.Name):
             known = self.runners.get(function.id, bool(RUNS.fullmatch(function.id)))
             return self.original.get(function.id, function.id) if known else ""

@@ -208,7 +208,7 @@ NO_RM = [
     "pkexec rm x", "pkexec --user root rm x", "run0 rm x", "toybox rm x", "bundle exec rm x", "pnpm exec rm x", "pnpm -r exec rm x", "yarn exec rm x", "npm exec -c 'rm x'", "npx -c 'rm x'",
     "cargo watch -s 'rm x'", "cargo watch -- rm x", "/lib64/ld-linux-x86-64.so.2 /bin/rm x", "/lib/ld-musl-x86_64.so.1 /bin/rm x", "wine rm x", "mise exec node@20 -- rm x", "mise x -c 'rm x'",
     "gdb --args rm x", "lldb -- rm x", "fd -x rm", "cmake -E env rm x", "ip netns exec a rm x", "nix develop -c rm x", "nix-shell --run 'rm x'", "xterm -e rm x", "bwrap --bind / / rm x",
-    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
+    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh -i k h rm x", "ssh -t -i k u@h 'rm x'", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
     "echo 'import os; os.system(\"rm x\")' | sudo -u bob python3 -", "perl -e'system(\"rm x\")'", "ruby -e '%x(rm x)'", "node --eval=\"require('child_process').execSync('rm x')\"", "git grep -Orm a",
     "watchexec -e py rm x",
     "sudo env nice nohup timeout 5 setsid ionice command rm x", "sudo mise exec -- timeout 5 rm x", "timeout 5 sh -c 'rm x'", "uv run bash -c 'rm x'",
@@ -232,9 +232,9 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
 
 PERHAPS_RM = [
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
-    "python3 -c 'print(\"rm x\")'", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
+    "python3 -c 'import sys; print(\"rm x\")'", "make SHELL='rm x'", "tmux new-session -d rm x", "psql -c 'select 1 \\! rm x'", "env EDITOR='rm x' git commit", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
     "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",
-    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "ssh -i k h rm x", "sed 's/a/rm x/e' a.txt",
+    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "sed 's/a/rm x/e' a.txt",
 ]  # fmt: skip
 
 
@@ -249,7 +249,7 @@ OTHERS = [
     "ls", "echo rm x", "git commit -m 'rm x'", "grep rm a.txt", "git log | head", "git status", "awk '{print \"rm x\"}' a.txt", "printf 'rm x'",
     "git log --grep='rm x'", "git commit --message='rm x'", "git stash push -u -m 'rm x'", "git stash push -um 'rm x'", "pnpm --filter rm test",
     "git commit --amend -m 'rm x' --trailer a=b", "npm rm x", "docker rm x", "mytool rm x", "sed -i 's/rm /mv /' a.txt",
-    "python3 -c 'rm = 1; print(rm)'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "npm run x -- rm", "npm test -- x rm", "Rscript -e 'rm(list=ls())'", "mise rm node", "mise use node@20", "gdb --args ./a rm", "uv run pytest -k rm",
+    "python3 -c 'rm = 1; print(rm)'", "python3 -c 'print({\"rm\": 1}[\"rm\"])'", "npm run x -- rm", "python3 -c 'print(\"rm x\")'", "python3 <<< 'print(\"rm x\")'", "sqlite3 a.db \"select '!rm x'\"", "psql -c \"select 'system rm x'\"", "ssh -i k h uptime", "pandoc --metadata title='rm x' a.md", "npm test -- x rm", "Rscript -e 'rm(list=ls())'", "mise rm node", "mise use node@20", "gdb --args ./a rm", "uv run pytest -k rm",
     "bundle exec rspec -e 'rm x'", "npm test -- --grep 'rm x'", "valgrind ./a rm", "perf record ./a", "direnv allow", "cargo run -- rm x", "cargo watch -s 'cargo test'", "timeout 9 git commit -m 'rm x'",
     "sudo git commit -m 'rm x'", "nohup ./server", "strace -f ls", "hyperfine 'sleep 1'", "find . -name rm", "fd rm", "rsync -av -e ssh a/ h:b/",
     "psql -c \"select 'rm x'\"", "less '+/rm x' a.txt", "tar --exclude='rm x' -cf a.tar a", "mvn exec:java -Dexec.args='rm x'",

@@ -65,7 +65,8 @@ HOLDS_COMMAND = re.compile(
 
 # Where a program that is no shell goes over to one in what it is told: `:!rm`, `\! rm`, `.shell rm`, `EXEC:rm`.
 TO_SHELL = re.compile(
-    r"(?:!|\b(?:shell|system|spawn)\s|\b(?:EXEC|SYSTEM|execute)[:(]|^(?:[\d*/,-]+\s+){5})\s*([^\n]*)",
+    r"(?:^[ \t\w%.,:+]*!|\\!|(?:^|;)[ \t]*[.:\\]?(?:platform )?(?:shell|system|spawn)\s|\b(?:EXEC|SYSTEM|execute)[:(]"
+    r"|^(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]*)",
     re.MULTILINE,
 )
 GO_TO_SHELL = {

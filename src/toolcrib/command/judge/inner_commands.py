@@ -23,6 +23,7 @@ from toolcrib.command.judge.python_code import commands_in_code
 from toolcrib.command.programs.launchers import launches, launches_behind, starts_in
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
+from toolcrib.command.programs.wrappers import ASSIGNMENT
 
 MAX_DEPTH = 3  # scripts inside scripts
 MAX_WORDS = 200  # of a command, that are looked at
@@ -33,6 +34,7 @@ RUNS_COMMANDS = re.compile(
     r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
     re.IGNORECASE,
 )
+PYTHON_REACHES_OUT = re.compile(r"import|exec|eval|__")  # other code cannot start a program
 PYTHON = re.compile(r"(?:python|pypy|py)w?[\d.]*")
 PERLS_WORDS = re.compile(r"\bq[wx]\b|%x\W")
 GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
@@ -164,8 +166,9 @@ def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
         first = 0  # they are arguments of a file
     for at, word in enumerate(argv[1 : first if certain else MAX_WORDS], start=1):
         if " " in word and at not in starts:
-            found = found_in(_value(word), depth + 1)
-            yield from found if at < first else map(Perhaps, found)
+            assigned = ASSIGNMENT.fullmatch(word)
+            found = found_in(assigned[2] if assigned else _value(word), depth + 1)
+            yield from found if at < first and not assigned else map(Perhaps, found)
 
 
 def _handed_over(argv: Sequence[str], depth: int) -> Forms:
@@ -232,7 +235,7 @@ def _texts_of_code(text: str, name: str) -> Iterator[tuple[str, bool]]:
     runs = RUNS_COMMANDS.search(text) is not None
     if PYTHON.fullmatch(name) and (commands := commands_in_code(text)) is not None:
         yield commands.run, True
-        yield commands.perhaps, False
+        yield commands.perhaps if PYTHON_REACHES_OUT.search(text) else "", False
         yield from ((script, False) for script in (scripts_in(text, name) if runs else ()))
     elif runs or " " in text.strip():
         yield from ((script, runs) for script in scripts_in(text, name))

@@ -28,13 +28,14 @@ class Launcher:
     """`behind`: words behind which the command begins; without them it begins behind the options of the launcher.
 
     `operands`: how many words of its own stand before it. `needs`: a word without which it runs no command. `also`: it
-    runs commands in other ways too, so that its words do not say whether it runs one.
+    runs commands in other ways too, so that its words do not say whether it runs one. `valued`: its options with a value.
     """
 
     behind: frozenset[str] = frozenset()
     operands: int = 0
     needs: str = ""
     also: bool = False
+    valued: frozenset[str] = frozenset()
 
 
 def _behind(words: str, operands: int = 0, needs: str = "") -> Launcher:
@@ -64,7 +65,8 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     ("alacritty konsole x-terminal-emulator xterm", _behind("-e")),
     ("rr", _behind("record")),
     ("start-stop-daemon", _behind("--exec -x --startas -a")),
-    ("chroot faketime perf sg ssh su", Launcher(operands=1)),
+    ("chroot faketime perf sg su", Launcher(operands=1)),
+    ("ssh", Launcher(operands=1, valued=frozenset(f"-{letter}" for letter in "BDEFIJLOQRSWbceilmopw"))),
     ("screen tmux", Launcher(operands=1, also=True)),
     # Like a shell, these read files of commands: a name among their words is one of a file.
     (". alias at batch csh ed emacs ex fish make nvim source tcsh vi vim", NOT_BY_WORDS),
@@ -126,26 +128,30 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     if row.needs and row.needs not in argv:
         return {}, not row.also
     if not row.behind:
-        found, certain = _from(argv, 1, row.operands)
+        found, certain = _from(argv, 1, row)
+        if row.also:  # a word may be a name that it gives or looks for
+            found = {at: sure and " " in argv[at] for at, sure in found.items()}
         return found, certain and not row.also and name not in WRAPPERS
     found = {}
     markers = [at for at, word in enumerate(argv) if at and word in row.behind and (word != "x" or at == 1)]
     for at in markers:
-        found.update(_from(argv, at + 1, row.operands)[0])
+        found.update(_from(argv, at + 1, row)[0])
     may_be_unseen = UNKNOWN_WORD in argv and traits_of(name).runs == "commands"
     return found, bool(markers) or not may_be_unseen
 
 
-def _from(argv: Sequence[str], start: int, operands: int) -> tuple[dict[int, bool], bool]:
+def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, bool], bool]:
     """The same from one place on. A word behind an option may be its value, and then the command begins later."""
     found: dict[int, bool] = {}
-    option, doubt = "", False
+    option, doubt, operands = "", False, row.operands
     for at in range(start, min(len(argv), start + MAX_WORDS)):
         word = argv[at]
         if word == "--":
             return ({**found, at + 1: True} if at + 1 < len(argv) else found), True
         if word[:1] == "-" != word or not word or ASSIGNMENT.fullmatch(word):
             option = word if word[:1] == "-" and "=" not in word else ""
+        elif option in row.valued:
+            option = ""
         elif NO_PROGRAM.fullmatch(word):
             operands -= bool(operands and not option)
             option = ""

@@ -415,6 +415,7 @@ async def test_what_is_typed_is_no_way_around_rules(tmp_path: Path) -> None:
         for refused in (
             {"text": "git push\n"},
             {"text": "echo $(git push)\n"},
+            {"text": "import os; os.system('git push')", "keys": ["enter"]},
             {"text": "rm -rf /\n"},
         ):
             assert (await typed(**refused)).is_error, refused

@@ -8,6 +8,7 @@ sandbox decided when it was started.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
@@ -95,7 +96,7 @@ class ProcessWrite(
         return (OWN + params.process_id,)
 
     def accesses(self, params: ProcessWriteParams) -> tuple[Access, ...]:
-        return _accesses(" ".join([params.text, *params.keys]))
+        return _accesses(params.text, params.keys)
 
     def doubt(self, params: ProcessWriteParams) -> Doubt:
         return Doubt(f"it types into {spelled_out(params.process_id)}, which may run what is typed as code")
@@ -152,11 +153,15 @@ class ProcessWrite(
         return ""
 
 
-def _accesses(text: str) -> tuple[Access, ...]:
-    """The accesses of a text that may be run as commands."""
+def _accesses(text: str, keys: Sequence[str] = ()) -> tuple[Access, ...]:
+    """The accesses of a text that may be run as commands of a shell, or as Python code."""
     from toolcrib.command.judge import Judgement, accesses_of
+    from toolcrib.command.judge.python_code import NO_COMMANDS, commands_in_code
 
-    return accesses_of(text, Judgement("ask", "typed into a process"), ".", unasked=False)
+    judgement = Judgement("ask", "typed into a process")
+    code = commands_in_code(text) or NO_COMMANDS
+    run = (one for one in accesses_of(code.run, judgement, ".", unasked=False) if one.hint)
+    return tuple(dict.fromkeys((*accesses_of(" ".join([text, *keys]), judgement, ".", unasked=False), *run)))
 
 
 def _as_bytes(params: ProcessWriteParams, process: BackgroundProcess) -> bytes:

@@ -208,7 +208,7 @@ NO_RM = [
     "pkexec rm x", "pkexec --user root rm x", "run0 rm x", "toybox rm x", "bundle exec rm x", "pnpm exec rm x", "pnpm -r exec rm x", "yarn exec rm x", "npm exec -c 'rm x'", "npx -c 'rm x'",
     "cargo watch -s 'rm x'", "cargo watch -- rm x", "/lib64/ld-linux-x86-64.so.2 /bin/rm x", "/lib/ld-musl-x86_64.so.1 /bin/rm x", "wine rm x", "mise exec node@20 -- rm x", "mise x -c 'rm x'",
     "gdb --args rm x", "lldb -- rm x", "fd -x rm", "cmake -E env rm x", "ip netns exec a rm x", "nix develop -c rm x", "nix-shell --run 'rm x'", "xterm -e rm x", "bwrap --bind / / rm x",
-    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh -i k h rm x", "ssh -t -i k u@h 'rm x'", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
+    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh -- h rm x", "chroot -- . rm x", "timeout 5 -- rm x", "env -- rm x", "flock f -- rm x", "ssh -i k h rm x", "ssh -t -i k u@h 'rm x'", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
     "echo 'import os; os.system(\"rm x\")' | sudo -u bob python3 -", "perl -e'system(\"rm x\")'", "ruby -e '%x(rm x)'", "node --eval=\"require('child_process').execSync('rm x')\"", "git grep -Orm a",
     "watchexec -e py rm x",
     "sudo env nice nohup timeout 5 setsid ionice command rm x", "sudo mise exec -- timeout 5 rm x", "timeout 5 sh -c 'rm x'", "uv run bash -c 'rm x'",
@@ -344,7 +344,17 @@ async def test_always_remembers_the_words_of_the_command(ws: Workspace) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["python3 -c 'print(1)'", "sudo ls", "for f in $x; do :; done", "rm a.txt", "echo x > a.txt", "cat .env"],
+    [
+        "python3 -c 'print(1)'",
+        "sudo ls",
+        "run0 ls",
+        "toybox ls",
+        "wine a.exe",
+        "for f in $x; do :; done",
+        "rm a.txt",
+        "echo x > a.txt",
+        "cat .env",
+    ],
 )
 async def test_always_is_not_offered_by_words_that_would_mean_too_much(ws: Workspace, command: str) -> None:
     asked = await prepared(boxed(ws), command)

@@ -123,8 +123,10 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     """
     name = argv[0].rpartition("/")[2]
     row = LAUNCHERS.get(name, Launcher())
-    if name in WRAPPERS and (at := inner_at(argv)) is not None and argv[at][:1] != "-":
-        return {at: True}, not WRAPPERS[name].adds_words
+    if name in WRAPPERS and (at := inner_at(argv)) is not None:
+        at += argv[at] == "--"
+        if at < len(argv) and argv[at][:1] != "-":
+            return {at: True}, not WRAPPERS[name].adds_words
     if row.needs and row.needs not in argv:
         return {}, not row.also
     if not row.behind:
@@ -147,7 +149,8 @@ def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, boo
     for at in range(start, min(len(argv), start + MAX_WORDS)):
         word = argv[at]
         if word == "--":
-            return ({**found, at + 1: True} if at + 1 < len(argv) else found), True
+            begins = at + 1 + operands
+            return ({**found, begins: True} if begins < len(argv) else found), True
         if word[:1] == "-" != word or not word or ASSIGNMENT.fullmatch(word):
             option = word if word[:1] == "-" and "=" not in word else ""
         elif option in row.valued:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -208,7 +209,7 @@ NO_RM = [
     "pkexec rm x", "pkexec --user root rm x", "run0 rm x", "toybox rm x", "bundle exec rm x", "pnpm exec rm x", "pnpm -r exec rm x", "yarn exec rm x", "npm exec -c 'rm x'", "npx -c 'rm x'",
     "cargo watch -s 'rm x'", "cargo watch -- rm x", "/lib64/ld-linux-x86-64.so.2 /bin/rm x", "/lib/ld-musl-x86_64.so.1 /bin/rm x", "wine rm x", "mise exec node@20 -- rm x", "mise x -c 'rm x'",
     "gdb --args rm x", "lldb -- rm x", "fd -x rm", "cmake -E env rm x", "ip netns exec a rm x", "nix develop -c rm x", "nix-shell --run 'rm x'", "xterm -e rm x", "bwrap --bind / / rm x",
-    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh -- h rm x", "chroot -- . rm x", "timeout 5 -- rm x", "env -- rm x", "flock f -- rm x", "ssh -i k h rm x", "ssh -t -i k u@h 'rm x'", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
+    "conda run -n a rm x", "uv run --with a rm x", "runuser -u bob rm x", "runuser -u bob -- rm x", "systemd-run --user -p A=1 rm x", "ssh -p 22 h rm x", "ssh -- h rm x", "chroot -- . rm x", "timeout 5 -- rm x", "systemd-run --user rm x", "run0 --user bob rm x", "time { rm x; }", "env -- rm x", "flock f -- rm x", "ssh -i k h rm x", "ssh -t -i k u@h 'rm x'", "ssh h 'rm x'", "perf record -g rm x", "su - bob -c 'rm x'", "flock f -c 'rm x'", "exec -a n rm x", "command -p rm x", "wine cmd /c rm x", "env -S'rm x'", "find . ! -name a ! -name b -exec env rm {} +",
     "echo 'import os; os.system(\"rm x\")' | sudo -u bob python3 -", "perl -e'system(\"rm x\")'", "ruby -e '%x(rm x)'", "node --eval=\"require('child_process').execSync('rm x')\"", "git grep -Orm a",
     "watchexec -e py rm x",
     "sudo env nice nohup timeout 5 setsid ionice command rm x", "sudo mise exec -- timeout 5 rm x", "timeout 5 sh -c 'rm x'", "uv run bash -c 'rm x'",
@@ -228,6 +229,27 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
     box = boxed(ws, policy=RulePolicy("full", [rule]))
     found = {command: (await prepared(box, command)).kind for command in commands}
     assert {command: kind for command, kind in found.items() if kind != DENIED} == {}
+
+
+LAUNCHERS = [
+    "sudo", "sudo -u bob", "timeout -k 3 5s", "nice -n 5", "nohup", "setsid", "stdbuf -oL", "strace -f", "flock -n f", "xargs -n1", "valgrind", "perf stat",
+    "chroot .", "bwrap --bind / / --", "pkexec", "run0 --user bob", "toybox", "wine", "bundle exec", "pnpm -r exec", "mise x node --", "uv run --with a", "cargo watch --",
+    "nix develop -c", "cmake -E env", "gdb --args", "/lib64/ld-linux-x86-64.so.2", "find . -exec", "ssh -p 22 h", "faketime yesterday",
+]  # fmt: skip
+
+
+async def test_a_command_is_recognised_behind_a_chain_of_launchers_and_its_arguments_are_not(
+    ws: Workspace,
+) -> None:
+    rule = Rule(verb=Verb.DENY, commands=(CommandPattern("rm *"),))
+    box = boxed(ws, policy=RulePolicy("full", [rule]))
+    random = Random(5)
+    for _ in range(150):
+        chain = " ".join(random.choices(LAUNCHERS, k=random.randint(1, 5)))
+        denied = random.choice(["rm x", "/bin/rm x", "sh -c 'ls; rm x'"])
+        assert (await prepared(box, f"{chain} {denied}")).kind == DENIED, (chain, denied)
+        if "xargs" not in chain:  # which adds words
+            assert (await prepared(box, f"{chain} git commit -m 'rm x'")).kind == RUNS, chain
 
 
 PERHAPS_RM = [

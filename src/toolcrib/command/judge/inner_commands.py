@@ -90,7 +90,8 @@ def forms(argv: Sequence[str], depth: int = 0, *, proved: bool = False) -> Forms
     """
     for start, sure in sorted(_starts(argv).items()):
         words = argv[start : start + MAX_WORDS] if start else argv
-        of_start = _of_start(words, depth, launched=start > 0, proved=proved)
+        # A word that may be the value of an option tells nothing of those behind it.
+        of_start = _of_start(words, depth, launched=start > 0, proved=proved or not sure)
         yield from of_start if sure else map(Perhaps, of_start)
 
 

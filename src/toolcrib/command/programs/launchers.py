@@ -17,7 +17,7 @@ MAX_WORDS = 48  # of a launcher, among which a command begins
 VALUED = frozenset(  # options with a value
     [
         "-C", "-D", "-e", "-n", "-o", "-p", "-u", "--chdir", "--env", "--exts", "--group", "--name", "--output",
-        "--prefix", "--property", "--python", "--user", "--with",
+        "--prefix", "--property", "--python", "--with",
     ]
 )  # fmt: skip
 NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
@@ -27,26 +27,26 @@ NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.
 class Launcher:
     """`behind`: words behind which the command begins; without them it begins behind the options of the launcher.
 
-    `operands`: how many words of its own stand before it. `needs`: a word without which it runs no command. `also`: it
+    `operands`: how many words of its own stand before it. `needs`: words of which one must be there. `also`: it
     runs commands in other ways too, so that its words do not say whether it runs one. `valued`: its options with a value.
     """
 
     behind: frozenset[str] = frozenset()
     operands: int = 0
-    needs: str = ""
+    needs: frozenset[str] = frozenset()
     also: bool = False
     valued: frozenset[str] = frozenset()
 
 
 def _behind(words: str, operands: int = 0, needs: str = "") -> Launcher:
-    return Launcher(frozenset(words.split()), operands, needs)
+    return Launcher(frozenset(words.split()), operands, frozenset(needs.split()))
 
 
-NOT_BY_WORDS = Launcher(needs="\0", also=True)
+NOT_BY_WORDS = Launcher(needs=frozenset({"\0"}), also=True)
 ROWS: tuple[tuple[str, Launcher], ...] = (
     ("find", _behind("-exec -execdir -ok -okdir")),
     ("fd fdfind", _behind("-x -X --exec --exec-batch")),
-    ("mise", _behind("exec x --")),
+    ("mise", _behind("-- -c --command", needs="exec x")),
     ("gdb", _behind("--args")),
     ("lldb", _behind("--")),
     ("direnv", _behind("exec", 1)),
@@ -66,6 +66,7 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     ("rr", _behind("record")),
     ("start-stop-daemon", _behind("--exec -x --startas -a")),
     ("chroot faketime perf sg su", Launcher(operands=1)),
+    ("pkexec run0 runuser", Launcher(valued=frozenset({"-u", "--user"}))),
     ("ssh", Launcher(operands=1, valued=frozenset(f"-{letter}" for letter in "BDEFIJLOQRSWbceilmopw"))),
     ("screen tmux", Launcher(operands=1, also=True)),
     # Like a shell, these read files of commands: a name among their words is one of a file.
@@ -125,9 +126,9 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     row = LAUNCHERS.get(name, Launcher())
     if name in WRAPPERS and (at := inner_at(argv)) is not None:
         at += argv[at] == "--"
-        if at < len(argv) and argv[at][:1] != "-":
+        if at < len(argv) and argv[at][:1] not in "-{(!":
             return {at: True}, not WRAPPERS[name].adds_words
-    if row.needs and row.needs not in argv:
+    if row.needs and row.needs.isdisjoint(argv):
         return {}, not row.also
     if not row.behind:
         found, certain = _from(argv, 1, row)

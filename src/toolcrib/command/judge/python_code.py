@@ -20,7 +20,7 @@ TAKES_WORDS = re.compile(r"(?:exec|spawn)l.*|.*subprocess_exec")  # each argumen
 NAMES_PROGRAM_APART = re.compile(
     r"(?:exec|spawn)[lv].*|posix_spawnp?"
 )  # and then the words, with its name again
-SHORT = ("run", "call")
+SHORT: tuple[str, ...] = ("run", "call")
 EVALUATES = ("exec", "eval")
 FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")
 
@@ -64,7 +64,9 @@ class _Texts:
         self.nodes = nodes
         self.depth = depth
         self.assigned: dict[str, ast.expr | None] = {}
-        self.runners = dict.fromkeys(SHORT, True)  # functions by themselves, and whether they run commands
+        self.runners: dict[str, bool] = dict.fromkeys(
+            SHORT, True
+        )  # functions by themselves, and whether they run commands
         self.modules = {"subprocess"}
         self.original: dict[str, str] = {}
         for node in nodes:

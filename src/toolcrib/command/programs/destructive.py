@@ -120,10 +120,8 @@ def searched(argv: Sequence[str]) -> list[str]:
 
 def _find(argv: list[str]) -> str | None:
     roots = searched(argv)
-    removes = "-delete" in argv or any(
-        word in ("-exec", "-execdir", "-ok") and REMOVERS.search(" ".join(argv[at + 1 :]))
-        for at, word in enumerate(argv)
-    )
+    runs = next((at for at, word in enumerate(argv) if word in ("-exec", "-execdir", "-ok")), len(argv))
+    removes = "-delete" in argv or REMOVERS.search(" ".join(argv[runs + 1 :])) is not None
     return f"deletes {roots[0]}" if roots and removes else None
 
 

@@ -155,6 +155,26 @@ ATTEMPTS = {
         "git init -q m && git -C m remote add o .. && git -C m config remote.o.uploadpack {p}",
         "cd m && git fetch o",
     ),
+    "a source of missing objects that is an option": (
+        "git clone -q nested m && cd m && echo x > f && git add f && git {me} commit -qm x && "
+        "rm -f .git/objects/58/7be6b4c3f93f93c489c0111bba5596147a26cb && "
+        "printf '[remote \"--upload-pack={p}\"]\npromisor = true\n' >> .git/config",
+        "cd m && git show",
+    ),
+    "a source of missing objects by an extension": (
+        "git clone -q nested m && cd m && echo x > f && git add f && git {me} commit -qm x && "
+        "rm -f .git/objects/58/7be6b4c3f93f93c489c0111bba5596147a26cb && git config core.repositoryformatversion 1 && "
+        "printf '[extensions]\npartialClone = --upload-pack={p}\n' >> .git/config",
+        "cd m && git show",
+    ),
+    "one of several remotes that is an option": (
+        "git clone -q nested m && cd m && printf '[remote \"\\-\\-upload-pack={p}\"]\nurl = x\n' >> .git/config",
+        "cd m && git fetch --all",
+    ),
+    "a helper in quotes": (
+        "git init -q m && printf '[remote \"o\"]\n\turl = e\"x\"t::{p}\n' >> m/.git/config",
+        "cd m && git -c protocol.ext.allow=always fetch o",
+    ),
     "a step of a rebase": (
         "mkdir .git/rebase-merge && git rev-parse HEAD | tee .git/rebase-merge/onto > .git/rebase-merge/orig-head && "
         "git symbolic-ref HEAD > .git/rebase-merge/head-name && touch .git/rebase-merge/interactive && "
@@ -440,6 +460,13 @@ def test_what_stays_says_the_same_to_git(
         ('[remote "o"]\n\turl = git@example.org:x/y\n\tfetch = +refs/heads/*:refs/remotes/o/*\n', True),
         ("[remote]\n\tpushdefault = origin\n", True),
         ("[remote]\n\tpushdefault = ext::sh -c x\n", False),
+        ('[remote "o"]\n\turl = e"x"t::sh -c x\n', False),
+        ('[remote "o"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n', True),
+        ('[remote "--upload-pack=x"]\n\tpromisor = true\n', False),
+        ('[remote "e\\xt::sh -c x"]\n\tpromisor = true\n', False),
+        ("[remote.--upload-pack]\n\tpromisor = true\n", False),
+        ("[extensions]\n\tpartialclone = origin\n", True),
+        ("[extensions]\n\tpartialclone = --upload-pack=x\n", False),
         ('[submodule "s"]\n\tupdate = !x\n', False),
         ('[submodule "s"]\n\tupdate = merge\n\tactive = true\n', True),
         ("[core]\n\tworktree = ../inside\n", True),

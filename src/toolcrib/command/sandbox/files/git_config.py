@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator
 HEADER = re.compile(rb'\[([A-Za-z0-9-]+)(?:\.([A-Za-z0-9.-]+)|[ \t]+"((?:[^"\\]|\\.)*)")?\]')
 KEY = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-HELPER = re.compile(rb"[A-Za-z0-9+.-]+::|-")  # of a URL: another program than git's own, or an option
+HELPER = re.compile(rb"\s*(?:[A-Za-z0-9+.-]+::|-)")  # of a URL: another program than git's own, or an option
 PLAIN = re.compile(rb"[^\"\\;#]*")
+VALUE = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|\\.|[^"\\;#])*')
+ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
+ESCAPED_OR_QUOTE = re.compile(rb'\\(.)|"')
 
 ALL = frozenset({b"*"})
 # {section: keys that may stay}, for `[section]` and for `[section "subsection"]`.
@@ -60,7 +63,7 @@ OF_A_SUBSECTION = {
     b"lfs": frozenset(b"access locksverify".split()),
     **dict.fromkeys((b"color", b"advice", b"maintenance"), ALL),
 }  # fmt: skip
-URLS = (b"url", b"pushurl", b"remote", b"pushremote", b"pushdefault")
+URLS = (b"url", b"pushurl", b"remote", b"pushremote", b"pushdefault", b"partialclone")
 UPDATES = (b"checkout", b"rebase", b"merge", b"none")
 NO = (b"false", b"no", b"off", b"0")
 UNREADABLE_LINE = "a line that is not understood"
@@ -122,9 +125,26 @@ def _may_stay(section: bytes, sub: bytes, key: bytes, value: bytes, leads: Leads
         return PLAIN.fullmatch(value) is not None and leads(value.decode("utf-8", "surrogateescape"))
     if section == b"submodule" and key == b"update":
         return value in UPDATES
-    return not (key in URLS and HELPER.match(value.lstrip(b'"\\ \t')))
+    if section == b"remote" and HELPER.match(re.sub(rb"\\(.)", rb"\1", sub)):
+        return False  # git hands such a name to `git fetch`, where it is an option or an address
+    return not (key in URLS and HELPER.match(plain_value(value)))
 
 
 def _is_closed(value: bytes) -> bool:
     """Whether each quote in a value ends in it."""
     return re.sub(rb"\\.", b"", value).count(b'"') % 2 == 0
+
+
+def plain_value(value: bytes) -> bytes:
+    """A value as git reads it, without quotes, escapes and a comment at its end.
+
+    >>> plain_value(b'"../my hooks" # shared')
+    b'../my hooks'
+    """
+    found = VALUE.match(value)
+    return ESCAPED_OR_QUOTE.sub(_unescaped, found[0].strip() if found else b"")
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    char = match[1] or b""
+    return ESCAPES.get(char, char)

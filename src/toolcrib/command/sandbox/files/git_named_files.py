@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from toolcrib.command.sandbox.files.git_config import HEADER, lines
+from toolcrib.command.sandbox.files.git_config import HEADER, lines, plain_value
 from toolcrib.command.sandbox.files.git_files import common_folder, content, repository_led_to
 from toolcrib.command.sandbox.files.paths import within
 from toolcrib.command.sandbox.files.shown_settings import settings_of_git
@@ -18,9 +18,6 @@ from toolcrib.command.sandbox.files.shown_settings import settings_of_git
 MAX_FILES = 200  # of settings
 NAMING = re.compile(rb"hookspath|include", re.IGNORECASE)
 CONTINUED = re.compile(rb"\\\r?\n")
-VALUE = re.compile(rb'(?:"(?:[^"\\]|\\.)*"|\\.|[^"\\;#])*')
-ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
-ESCAPED_OR_QUOTE = re.compile(rb'\\(.)|"')
 
 Settings = tuple[str, str]  # a file of settings, and the worktree that it counts for
 
@@ -72,7 +69,7 @@ def _named(file: str, worktree: str, home: str) -> Iterator[tuple[str, bool]]:
     for section, key, value in _settings(data):
         is_hooks = section == b"core." and key == b"hookspath"
         if is_hooks or (key == b"path" and section.startswith((b"include.", b"includeif."))):
-            place = os.fsdecode(_plain(value))
+            place = os.fsdecode(plain_value(value))
             if place.startswith("~/"):
                 place = home + place[1:]
             elif place.startswith("~"):
@@ -100,18 +97,3 @@ def _parts(line: bytes) -> Iterator[bytes]:
         yield header[0]
         text = text[header.end() :].lstrip()
     yield text
-
-
-def _plain(value: bytes) -> bytes:
-    """A value as git reads it, without quotes, escapes and a comment at its end.
-
-    >>> _plain(b'"../my hooks" # shared')
-    b'../my hooks'
-    """
-    found = VALUE.match(value)
-    return ESCAPED_OR_QUOTE.sub(_unescaped, found[0].strip() if found else b"")
-
-
-def _unescaped(match: re.Match[bytes]) -> bytes:
-    char = match[1] or b""
-    return ESCAPES.get(char, char)

@@ -18,6 +18,7 @@ from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
 from toolcrib.command.sandbox.files.git_config import known_lines, without_programs
+from toolcrib.command.sandbox.files.git_unfinished import UNFINISHED
 from toolcrib.errors import ErrorCode
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -191,6 +192,11 @@ ATTEMPTS = {
         "mkdir git-merge-.. && ln -s {p} x && echo c > f && git add f",
         "cd nested && export GIT_EDITOR=true && git rebase --continue",
     ),
+    "an option of a stopped rebase that writes a file": (
+        f"cd nested && {TWO_BRANCHES}; git {{me}} rebase -q --apply t; "
+        "echo \"'--build-fake-ancestor={p}.out'\" > .git/rebase-apply/apply-opt; echo 1 > f && git add f",
+        "cd nested && git rebase --continue; test ! -e {p}.out || {p}",
+    ),
     "the strategy of a stopped series of picks": (
         f"cd nested && {TWO_BRANCHES}; git checkout -q t; git {{me}} cherry-pick o~1 o; "
         "printf '[options]\\n\\tstrategy = ../../x\\n' > .git/sequencer/opts; "
@@ -247,7 +253,7 @@ def test_the_attempts_prove_something(ws: Path, tmp_path: Path, name: str) -> No
     done = git(ws, command.replace("{p}", str(program)).replace("{me}", ME))
     assert done.returncode == 0, done.stderr
     mark.unlink(missing_ok=True)
-    git(ws, then)
+    git(ws, then.replace("{p}", str(program)))
     assert mark.exists()
 
 
@@ -269,7 +275,7 @@ def test_git_outside_runs_nothing_that_a_command_left(ws: Path, tmp_path: Path, 
     made: Any = backend(kind)(ws, readable=[program.parent])
     done = run(made, command.replace("{p}", str(program)).replace("{me}", ME), ws)
     mark.unlink(missing_ok=True)
-    git(ws, then)
+    git(ws, then.replace("{p}", str(program)))
     assert not mark.exists()
     assert done.git_changes or done.code != 0, done.said
     # What was there is as it was: it can be worked with.
@@ -331,6 +337,23 @@ def test_steps_of_a_users_own_rebase_stay(ws: Path, kind: str) -> None:
     todo.write_text("pick abc # x\nexec make test\n")
     done = run(backend(kind)(ws), "sed -i 1d nested/.git/rebase-merge/git-rebase-todo", ws)
     assert done.git_changes == [] and todo.read_text() == "exec make test\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "stays"),
+    [
+        ("", True),
+        ("'--whitespace=fix' '-C1' '-p2' '--directory=a b' '--reject'", True),
+        ("'--build-fake-ancestor=x'", False),
+        ("'--whitespace=fix' '--build-fake-anc' 'x'", False),
+        ("'--include='\\''x' '--build-fake-ancestor=x'", False),
+        ("-p1 --unsafe-paths", False),
+    ],
+)
+def test_which_options_of_apply_stay(words: str, stays: bool) -> None:
+    data = f"{words}\n".encode()
+    assert UNFINISHED["rebase-apply/apply-opt"](data, set()) == (data if stays else b"")
+    assert UNFINISHED["rebase-apply/apply-opt"](data, {data.strip()}) == data
 
 
 @pytest.mark.promise("sandbox.md", "What any repository of the workspace contained before the command stays")

@@ -1,11 +1,12 @@
 """Removes from what git left of a stopped operation what would run a program when somebody goes on with it.
 
 These are the steps of a rebase, and the names of merge strategies: git takes a name that it does not know for a
-program (`git-merge-NAME`), also by a path.
+program (`git-merge-NAME`), also by a path. Options for `git apply`, of which one writes to any file, are taken out too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from toolcrib.command.sandbox.files.git_config import lines
@@ -21,6 +22,11 @@ OPTIONS = frozenset(
     b"no-commit edit allow-empty allow-empty-message drop-redundant-commits keep-redundant-commits signoff "
     b"record-origin allow-ff mainline gpg-sign strategy-option allow-rerere-auto default-msg-cleanup "
     b"commit-use-reference".split()
+)
+# What `git am` and `git rebase --apply` hand on to `git apply`.
+OF_APPLY = re.compile(
+    rb"(?:\s*'(?:--(?:whitespace|directory|exclude|include)=[^']*|--ignore-space-change|--ignore-whitespace|--reject|"
+    rb"-[Cp][0-9]+)')*\s*"
 )
 
 
@@ -51,9 +57,14 @@ def _options(data: bytes, known: set[bytes]) -> bytes:
     return b"\n".join(kept)
 
 
+def _options_of_apply(data: bytes, known: set[bytes]) -> bytes:
+    return data if OF_APPLY.fullmatch(data) or data.strip() in known else b""
+
+
 UNFINISHED: dict[str, Callable[[bytes, set[bytes]], bytes]] = {
     "rebase-merge/git-rebase-todo": _steps,
     "rebase-merge/strategy": _strategy,
     "sequencer/opts": _options,
+    "rebase-apply/apply-opt": _options_of_apply,
 }
 """{file of a repository: what of its content may stay, beside the lines that were known before}."""

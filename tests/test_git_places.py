@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.sandbox_copy import copy_sandbox
 from tests.sandbox_runs import BACKENDS, Done, backend, run
 from toolcrib import Toolbox
@@ -522,16 +523,22 @@ os.chmod(f"{folder}/was", 0o311)
 os.makedirs(f"{folder}/m/.git/objects"), os.makedirs(f"{folder}/m/.git/refs")
 open(f"{folder}/m/.git/HEAD", "w").close()
 open(f"{folder}/m/.git/config", "w").write("[core]\\n\\tpager = x\\n")
-os.chmod(f"{folder}/m/.git", 0o311), os.chmod(f"{folder}/m", 0o311)
+os.makedirs(f"{folder}/m/.git/hooks")
+os.close(os.open(f"{folder}/m/.git/hooks/pre-commit", os.O_CREAT, 0o755))
+for place in ("/m/.git/hooks", "/m/.git", "/m"):
+    os.chmod(folder + place, int(sys.argv[2], 8))
 launch = Launch([], {}, folder)
 after(launch)
-assert len(launch.git_changes) == 1 and "core.pager" in launch.git_changes[0], launch.git_changes
+assert len(launch.git_changes) == 2, launch.git_changes
+assert "core.pager): that was taken out" in launch.git_changes[0], launch.git_changes
+assert "pre-commit.disabled" in launch.git_changes[1], launch.git_changes
 assert os.stat(f"{folder}/was").st_mode & 0o777 == 0o311
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
-def test_a_folder_that_a_command_shut_is_looked_into() -> None:
+@each("mode", ["311", "500", "100", "0"])
+def test_a_folder_that_a_command_shut_is_looked_into(mode: str) -> None:
     with tempfile.TemporaryDirectory(dir="/var/lib") as place:
         Path(place).chmod(0o755)
         folder = Path(place, "ws")
@@ -540,7 +547,7 @@ def test_a_folder_that_a_command_shut_is_looked_into() -> None:
         lib = Path(place, "lib")
         copy_sandbox(lib)
         done = subprocess.run(
-            ["/usr/bin/python3", "-B", "-c", SHUT, str(folder)],
+            ["/usr/bin/python3", "-B", "-c", SHUT, str(folder), mode],
             env={"PYTHONPATH": str(lib)}, capture_output=True, text=True, cwd="/", check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

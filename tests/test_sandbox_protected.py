@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cases import each
+from tests.sandbox_copy import copy_sandbox
 from tests.sandbox_runs import BACKENDS, backend, run
 from toolcrib import Answer, Toolbox, Verdict
 from toolcrib.command.sandbox.files import file_view, folder_walk
@@ -394,3 +397,65 @@ def test_a_link_in_place_of_a_folder_leads_around_nothing(kind: type[Any], ws: P
     (ws / "src/.vscode").mkdir()
     run(kind(ws), "mv src away; ln -s conf src; mkdir src/.vscode; echo evil > src/.vscode/tasks.json", ws)
     assert not (ws / "conf/.vscode").exists()
+
+
+# -- by a plain user, from whom a command can take the rights to its own folders
+
+# {what a command does: the protected paths}.
+SHUT = {
+    "echo x > .husky/new; chmod 0 .husky": [".husky"],
+    "echo x > .husky/new; chmod 500 .husky": [".husky"],
+    "echo x > .husky/in/new; chmod 100 .husky/in; chmod 0 .husky": [".husky"],
+    "echo x > .husky/pre-commit; chmod 0 .husky/pre-commit; chmod 500 .husky": [".husky"],
+    "rm .husky/pre-commit; chmod 500 .husky .": [".husky"],
+    "mkdir -p .zed/in; echo x > .zed/in/new; chmod 0 .zed/in .zed .": [".zed"],
+    "echo x > conf/mise.toml; chmod 0 conf": ["conf/mise.toml"],
+    "echo x > conf/mise.toml; chmod 500 conf": ["conf/mise.toml"],
+    "echo x > .exrc; chmod 0 .": [".exrc"],
+    "echo x > .exrc; chmod 500 .": [".exrc"],
+    "echo x > sub/.vimrc; chmod 0 sub": ["sub/.vimrc"],
+    "rm sub/.vimrc; chmod 0 sub; echo x > .husky/pre-commit": ["sub/.vimrc", ".husky"],
+    "rm -r sub; ln -s conf sub; echo x > conf/.vimrc; chmod 500 .": ["sub/.vimrc"],
+}
+AS_USER = """
+import os, subprocess, sys
+os.setgroups([]), os.setgid(54322), os.setuid(54322)
+from pathlib import Path
+from toolcrib.command.sandbox import Launch
+from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+ws, command, *paths = Path(sys.argv[1]), *sys.argv[2:]
+for folder in (".husky/in", "conf", "sub"):
+    (ws / folder).mkdir(parents=True)
+for file in (".husky/pre-commit", "sub/.vimrc"):
+    (ws / file).write_text("mine")
+(ws / ".husky").chmod(0o555)
+seen = lambda: {str(path): (path.is_dir() or path.read_text(), path.stat().st_mode) for path in
+                [found for name in paths for found in ((ws / name), *(ws / name).rglob("*"))] if path.exists()}
+before, files = seen(), ProtectedFiles(str(ws), [f"{ws}/{name}" for name in paths])
+subprocess.run(["bash", "-c", "chmod 755 .husky; " + command], cwd=ws, check=True)
+launch = Launch([], {}, str(ws))
+files.restore(launch)
+ws.chmod(0o755), subprocess.run(["chmod", "-f", "u+rwx", ws / "conf", ws / "sub"])
+assert seen() == before, (seen(), launch.restored, launch.not_restored)
+assert {f"{ws}/{name}" for name in paths} - {*launch.restored} <= {f"{ws}/sub/.vimrc"}, launch.restored
+assert not launch.not_restored, launch.not_restored
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+def test_no_rights_that_a_command_takes_away_keep_a_change() -> None:
+    failed: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(dir="/var/lib") as place:
+        Path(place).chmod(0o755)
+        copy_sandbox(Path(place, "lib"))
+        for number, (command, paths) in enumerate(SHUT.items()):
+            ws = Path(place, str(number))
+            ws.mkdir()
+            os.chown(ws, 54_322, 54_322)
+            done = subprocess.run(
+                ["/usr/bin/python3", "-B", "-c", AS_USER, str(ws), command, *paths],
+                env={"PYTHONPATH": str(Path(place, "lib"))}, capture_output=True, text=True, cwd="/", check=False,
+            )  # fmt: skip
+            if done.returncode:
+                failed[command] = done.stderr
+    assert not failed

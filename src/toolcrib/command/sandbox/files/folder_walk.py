@@ -160,18 +160,26 @@ class FolderWalk:
 
 
 def _opened(path: str) -> FolderListing | None:
+    """The listing of a folder that is given the rights to be listed; None where it cannot be."""
+    try:
+        return _listing(path, os.lstat(path)) if give_rights_to_list(path) else None
+    except OSError:
+        return None
+
+
+def give_rights_to_list(path: str) -> bool:
     """Gives a folder the rights to be listed. Without them, programs still reach what lies in it by its name."""
     try:
         fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC) if HAS_O_PATH else -1
         if fd < 0:
-            return None
+            return False
         try:
             os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | 0o500)
         finally:
             os.close(fd)
-        return _listing(path, os.lstat(path))
     except OSError:
-        return None
+        return False
+    return True
 
 
 def _listing(path: str, status: os.stat_result) -> FolderListing:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk
+from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk, give_rights_to_list
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
 from toolcrib.command.sandbox.files.git_files import LEADS_TO, content, place_named
 from toolcrib.command.sandbox.files.git_unfinished import UNFINISHED
@@ -105,15 +105,16 @@ class GitRepositories:
         self, roots: Sequence[str], before: RepositoryScan | None = None, fixed: Collection[str] = ()
     ) -> RepositoryScan:
         seen = RepositoryScan(shut=before.shut if before else set())
-        for path, listing in self.walk.walk(roots, seen.shut, opening=before is not None, fixed=fixed):
+        opening = before is not None
+        for path, listing in self.walk.walk(roots, seen.shut, opening=opening, fixed=fixed):
             seen.obeyed += listing.obeyed
             if listing.is_git:
-                seen.found[path] = _repository(path)
+                seen.found[path] = _repository(path, opening=opening)
             if listing.dot_git == "other" and (pointer := _pointer(f"{path}/.git")) is not None:
                 seen.pointers[f"{path}/.git"] = pointer
         for _, target in seen.pointers.values():
             if target not in seen.found and within_any(target, roots) and os.path.isdir(target):
-                seen.found[target] = _repository(target)
+                seen.found[target] = _repository(target, opening=opening)
         seen.whole = self.walk.whole
         return seen
 
@@ -243,11 +244,11 @@ def _is_worktree_of(path: str, common: bytes) -> bool:
     )
 
 
-def _repository(path: str) -> GitRepository:
+def _repository(path: str, *, opening: bool) -> GitRepository:
     common = _read(f"{path}/commondir")
     settings = tuple(_read(f"{path}/{name}") for name in SETTINGS)
     unfinished = tuple(_unfinished(path, file) for file in UNFINISHED)
-    return GitRepository(settings, common, dict(_hooks(path)), unfinished)
+    return GitRepository(settings, common, dict(_hooks(path, opening)), unfinished)
 
 
 def _unfinished(path: str, file: str) -> bytes:
@@ -255,20 +256,26 @@ def _unfinished(path: str, file: str) -> bytes:
     return UNREADABLE if data and os.path.islink(os.path.dirname(f"{path}/{file}")) else data
 
 
-def _hooks(path: str) -> Iterator[tuple[str, str]]:
+def _hooks(path: str, opening: bool) -> Iterator[tuple[str, str]]:
     """Each executable hook and each old file of a remote, with its digest."""
     for kind in ("hooks", *REMOTES):
-        yield from _files_of(path, kind)
+        yield from _files_of(path, kind, opening)
 
 
-def _files_of(path: str, kind: str) -> Iterator[tuple[str, str]]:
-    """The files of one folder. If that is a link, the link stands for all of them."""
+def _files_of(path: str, kind: str, opening: bool) -> Iterator[tuple[str, str]]:
+    """The files of one folder. If that is a link or cannot be listed, it stands for all of them.
+
+    With `opening`, a folder that cannot be listed is given the rights for that: git would run what lies in it.
+    """
     folder = f"{path}/{kind}"
     try:
         if os.path.islink(folder):
             yield kind, f"link {os.readlink(folder)}"
             return
-        names = os.listdir(folder)
+        names = _names(folder, opening)
+    except PermissionError:
+        yield kind, "a folder that cannot be listed"
+        return
     except OSError:
         return
     names = sorted(name for name in names if not name.endswith(NO_HOOKS))
@@ -285,6 +292,15 @@ def _files_of(path: str, kind: str) -> Iterator[tuple[str, str]]:
             data = _read(f"{folder}/{name}")
             stamp = f"{status.st_ino} {status.st_ctime_ns}" if data == UNREADABLE else ""
             yield f"{kind}/{name}", stamp or hashlib.sha256(data).hexdigest()
+
+
+def _names(folder: str, opening: bool) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except PermissionError:
+        if not opening or not give_rights_to_list(folder):
+            raise
+    return os.listdir(folder)
 
 
 def _pointer(path: str) -> tuple[bytes, str] | None:
@@ -310,13 +326,19 @@ def _read(path: str) -> bytes:
 
 @contextmanager
 def _open_folder(folder: str, roots: Sequence[str]) -> Generator[int]:
-    """Opens a folder below one of the roots without following a link: other commands may be changing it now."""
+    """Opens a folder below one of the roots, to change it, with the rights that a command may have taken from it.
+
+    No link is followed: other commands may be changing it now.
+    """
     root = innermost(folder, roots)
     fd = os.open(root, FOLDER)
     try:
         for name in filter(None, folder[len(root) :].split("/")):
             fd, outer = os.open(name, FOLDER, dir_fd=fd), fd
             os.close(outer)
+        mode = stat.S_IMODE(os.fstat(fd).st_mode)
+        if mode & 0o700 != 0o700:
+            os.fchmod(fd, mode | 0o700)
         yield fd
     finally:
         os.close(fd)

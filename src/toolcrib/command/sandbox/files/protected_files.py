@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from toolcrib.command.sandbox.files.paths import between, names_in, within
-from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in
+from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in, set_folder_mode
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
@@ -28,7 +28,9 @@ MAX_ASIDE = 5  # of a protected path, that are set aside one by one
 LISTED = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 # A folder on the way to another needs no right to be listed.
 PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
+LOOKED_INTO = os.R_OK | os.X_OK
 NOT_RECORDED = "its content was not recorded"
+NOT_REMOVED = "it cannot be removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +60,31 @@ class ProtectedFiles:
         then.
         """
         now = recorded(self.root, self.paths)
+        shut = not os.access(self.root, LOOKED_INTO)
         for path in self.paths:
             before, after = self.before.get(path, {}), now.get(path, {})
-            if before == after and not _is_behind_a_link(self.root, path):
+            if before == after and not (shut or _may_be_unseen(self.root, path)):
                 continue
-            _without_links_above(self.root, path)
+            try:
+                self._put_back(path, before, launch)
+            except OSError as problem:  # which keeps no other path from being put back
+                launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
+
+    def _put_back(self, path: str, before: Mapping[str, SavedFile], launch: Launch) -> None:
+        with _passable(self.root, path):
+            if not _without_links_above(self.root, path) and dict(_tree(self.root, path)) == before:
+                return
             if before:
                 _real_folders(self.root, path)
-            if len(before) < MAX_NAMES:
-                _remove_added(self.root, path, before)
+            _give_rights_inside(self.root, path)
+            failed = _remove_added(self.root, path, before) if len(before) < MAX_NAMES else {}
             after = dict(_tree(self.root, path))
-            failed = {
-                name: problem
-                for name, saved in sorted(before.items())
-                if after.get(name) != saved and (problem := _restore(self.root, name, saved))
-            }
+            changed = [name for name, saved in sorted(before.items()) if after.get(name) != saved]
+            # Folders get their modes when all is written in them.
+            for do in (_restore, _restore_mode):
+                for name in changed if do is _restore else reversed(changed):
+                    if problem := do(self.root, name, before[name]):
+                        failed[name] = problem
             if len(failed) > MAX_ASIDE:
                 failed = {path: next(iter(failed.values()))}
             launch.not_restored += [_set_aside(self.root, name, problem) for name, problem in failed.items()]
@@ -124,17 +136,58 @@ def _kind(fd: int, name: str) -> int:
         return 0
 
 
-def _is_behind_a_link(root: str, path: str) -> bool:
-    """Whether something can be reached by the path, through a link that stands for one of its folders."""
-    return any(os.path.islink(part) for part in between(root, path)) and os.path.lexists(path)
+def _may_be_unseen(root: str, path: str) -> bool:
+    """Whether something may lie at the path, through a link that stands for one of its folders or in a shut folder."""
+    for part in between(root, path):
+        try:
+            mode = os.lstat(part).st_mode
+        except OSError:
+            return False
+        if stat.S_ISLNK(mode):
+            return os.path.lexists(path)
+        if stat.S_ISDIR(mode) and not os.access(part, LOOKED_INTO):
+            return True
+    return False
 
 
-def _without_links_above(root: str, path: str) -> None:
+@contextmanager
+def _passable(root: str, path: str) -> Generator[None]:
+    """Gives the folders above a path the rights that a command may have taken from them, for as long as it is open."""
+    modes: dict[str, int] = {}
+    for part in (root, *between(root, path)):
+        with suppress(OSError), _place(root, part) as (fd, name):
+            mode = stat.S_IMODE(os.lstat(name, dir_fd=fd).st_mode)
+            give_rights(fd, name)
+            if mode & 0o700 != 0o700:
+                modes[part] = mode
+    try:
+        yield
+    finally:
+        for part, mode in reversed(modes.items()):
+            with suppress(OSError), _place(root, part) as (fd, name):
+                set_folder_mode(fd, name, mode)
+
+
+def _give_rights_inside(root: str, path: str) -> None:
+    """Gives all folders in a path the rights to be listed and changed, which a command may have taken from them."""
+    todo = [path]
+    while todo:
+        place = todo.pop()
+        with suppress(OSError), _place(root, place) as (fd, name):
+            if _kind(fd, name) == stat.S_IFDIR:
+                give_rights(fd, name)
+                todo += (f"{place}/{inner}" for inner in _names(fd, name))
+
+
+def _without_links_above(root: str, path: str) -> bool:
     """Removes a link that stands for a folder of the path. It led through none before the command."""
+    found = False
     for part in between(root, path):
         with suppress(OSError), _place(root, part) as (fd, name):
             if _kind(fd, name) == stat.S_IFLNK:
+                found = True
                 os.unlink(name, dir_fd=fd)
+    return found
 
 
 def _real_folders(root: str, path: str) -> None:
@@ -147,16 +200,18 @@ def _real_folders(root: str, path: str) -> None:
                 os.mkdir(name, dir_fd=fd)
 
 
-def _remove_added(root: str, path: str, before: Mapping[str, SavedFile]) -> None:
-    """Removes what is in a path and was not there before, however much it is."""
+def _remove_added(root: str, path: str, before: Mapping[str, SavedFile]) -> dict[str, str]:
+    """Removes what is in a path and was not there before, however much it is; returns {what is still there: why}."""
+    failed: dict[str, str] = {}
     todo = [path]
     while todo:
         place = todo.pop()
         with suppress(OSError), _place(root, place) as (fd, name):
-            if place not in before:
-                _remove(fd, name)
-            else:
+            if place in before:
                 todo += (f"{place}/{inner}" for inner in _names(fd, name))
+            elif not _remove(fd, name):
+                failed[place] = NOT_REMOVED
+    return failed
 
 
 def _names(fd: int, name: str) -> list[str]:
@@ -215,7 +270,8 @@ def _saved(folder: int, name: str, *, content: bool) -> SavedFile | None:
     )
 
 
-def _remove(fd: int, name: str) -> None:
+def _remove(fd: int, name: str) -> bool:
+    """Removes a name in a folder, and says whether it is gone."""
     try:
         if _kind(fd, name) == stat.S_IFDIR:
             remove_tree_in(fd, name)
@@ -223,17 +279,20 @@ def _remove(fd: int, name: str) -> None:
             os.unlink(name, dir_fd=fd)
     except OSError:
         pass
+    return not _kind(fd, name)
 
 
 def _restore(root: str, path: str, saved: SavedFile) -> str:
     """Restores a path: writes a new file beside it and renames that, so that no link of a command is followed.
 
-    Returns why that failed, or "".
+    A folder is only made. Returns why that failed, or "".
     """
     try:
         with _place(root, path) as (fd, name):
             if stat.S_ISDIR(saved.kind):
-                _restore_folder(fd, name, saved)
+                if _kind(fd, name) != stat.S_IFDIR:
+                    _remove(fd, name)
+                    os.mkdir(name, dir_fd=fd)
             elif saved.data is None:
                 return NOT_RECORDED
             else:
@@ -243,19 +302,15 @@ def _restore(root: str, path: str, saved: SavedFile) -> str:
     return ""
 
 
-def _restore_folder(fd: int, name: str, saved: SavedFile) -> None:
-    if _kind(fd, name) != stat.S_IFDIR:
-        _remove(fd, name)
-        os.mkdir(name, dir_fd=fd)
+def _restore_mode(root: str, path: str, saved: SavedFile) -> str:
+    """Restores the mode of a folder; a file has it already. Returns why that failed, or ""."""
     try:
-        folder = os.open(name, LISTED, dir_fd=fd)
-    except PermissionError:
-        give_rights(fd, name)
-        folder = os.open(name, LISTED, dir_fd=fd)
-    try:
-        os.fchmod(folder, saved.mode)
-    finally:
-        os.close(folder)
+        if stat.S_ISDIR(saved.kind):
+            with _place(root, path) as (fd, name):
+                set_folder_mode(fd, name, saved.mode)
+    except OSError as problem:
+        return problem.strerror or str(problem)
+    return ""
 
 
 def _restore_file(fd: int, name: str, saved: SavedFile, data: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from contextlib import suppress
 
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW, RELATIVE
@@ -82,12 +83,19 @@ def _opened(parent: int, name: str) -> int:
 
 def give_rights(parent: int, name: str) -> None:
     """Gives a folder in an open one the rights to be listed and changed; never what a link of its name leads to."""
+    status = os.lstat(name, dir_fd=parent)
+    if status.st_mode & 0o700 != 0o700:
+        set_folder_mode(parent, name, stat.S_IMODE(status.st_mode) | 0o700)
+
+
+def set_folder_mode(parent: int, name: str, mode: int) -> None:
+    """Sets the mode of a folder in an open one; never of what a link of its name leads to. Raises OSError."""
     if not HAS_O_PATH:
-        os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
+        os.chmod(name, mode, dir_fd=parent, follow_symlinks=False)
         return
     fd = os.open(name, os.O_PATH | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=parent)
     try:
-        os.chmod(f"/proc/self/fd/{fd}", 0o700)
+        os.chmod(f"/proc/self/fd/{fd}", mode)
     finally:
         os.close(fd)
 

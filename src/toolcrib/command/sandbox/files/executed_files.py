@@ -44,6 +44,11 @@ EXECUTED = (
         "lazygit, when it shows a difference or a key is pressed",
     ),
     ExecutedFiles(
+        "Jujutsu and Mercurial", "put back",
+        (".jj/repo/config.toml", ".jj/workspace-config.toml", ".hg/hgrc", ".hg/hgrc-not-shared"),
+        "jj or hg, at its next command in the folder, also that of a prompt",
+    ),
+    ExecutedFiles(
         "git hooks", "told",
         (".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", ".lefthook",
          ".overcommit.yml", ".huskyrc", ".lintstagedrc", ".pre-commit-hooks.yaml"),
@@ -89,7 +94,8 @@ EXECUTED = (
     ExecutedFiles(
         "agents", "put back",
         ("toolcrib.toml", ".windsurf", ".roo", ".kiro", ".continue", ".amazonq", ".opencode", "opencode.json",
-         "opencode.jsonc", ".aider.conf.yml", ".crush.json", "crush.json", ".qwen", ".kilocode"),
+         "opencode.jsonc", ".aider.conf.yml", ".crush.json", "crush.json", ".qwen", ".kilocode", ".github/hooks",
+         ".junie", ".factory", ".pi"),
         "the agent, at its next start",
     ),
     ExecutedFiles(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolcrib.command.sandbox import Bubblewrap, Denial, Landlock, Sandbox, environment
+from toolcrib.command.sandbox import Bubblewrap, Denial, Landlock, Launch, Sandbox, environment
 from toolcrib.command.sandbox.choose import ORDER, why_not_working
 
 BACKENDS = {"bubblewrap": Bubblewrap, "landlock": Landlock}
@@ -68,3 +68,17 @@ def run(
         said = process.communicate(timeout=30)[0]
     denial = sandbox.explain(process.returncode, said, launch)
     return Done(process.returncode, said, launch.restored, denial, launch.git_changes, launch.told)
+
+
+def ended(sandbox: Sandbox, command: str, cwd: object) -> Launch:
+    """A bash command that has ended, and whose launch is still open: nothing is put back yet."""
+    launch = sandbox.launch(["bash", "-c", command], cwd=str(cwd), env=environment(os.environ))
+    try:
+        subprocess.run(
+            launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL, check=True,
+            capture_output=True, timeout=30, start_new_session=True,
+        )  # fmt: skip
+    except BaseException:
+        launch.close()
+        raise
+    return launch

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.sandbox_copy import copy_sandbox
-from tests.sandbox_runs import BACKENDS, Done, backend, run
+from tests.sandbox_runs import BACKENDS, Done, backend, ended, run
 from toolcrib import Toolbox
 from toolcrib.assembly import default_tools
 from toolcrib.command.sandbox.files.git_config import known_lines, without_programs
@@ -282,6 +282,41 @@ def test_git_outside_runs_nothing_that_a_command_left(ws: Path, tmp_path: Path, 
     # What was there is as it was: it can be worked with.
     for folder in (ws, ws / "nested"):
         assert git(folder, "git fsck && git log --oneline").stdout.endswith("first\n")
+
+
+# What two commands write, one while the other runs: {what makes it: what git would run it for}.
+TWICE = {
+    "git init -q m && git -C m config core.fsmonitor {p}": "cd m && git status",
+    "git init -q m && cp {p} m/.git/hooks/post-index-change && echo x > m/f": "cd m && git add f",
+    "git clone -q nested m && mkdir m/.git/rebase-merge && cd m/.git/rebase-merge && git rev-parse HEAD > onto && "
+    "cp onto orig-head && git symbolic-ref HEAD > head-name && touch interactive && "
+    "echo 'exec {p}' > git-rebase-todo": "cd m && git rebase --continue",
+    "git init -q e && git -C e config core.fsmonitor {p} && mv e/.git {p}.git && mkdir m && "
+    "echo 'gitdir: {p}.git' > m/.git": "cd m && git status",
+}
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
+@pytest.mark.parametrize("command", TWICE)
+def test_what_another_command_has_just_written_is_not_known_from_before(
+    ws: Path, tmp_path: Path, kind: str, command: str
+) -> None:
+    program, mark = payload(tmp_path / "payload")
+    made: Any = backend(kind)(ws, readable=[program.parent])
+    write = command.replace("{p}", str(program))
+    git(ws, write)
+    with tempfile.TemporaryDirectory() as place:
+        (ws / "m").rename(f"{place}/m")
+        first = ended(made, "true", ws)
+        shutil.copytree(f"{place}/m", ws / "m", symlinks=True)
+        second = ended(made, "true", ws)
+        first.close()
+        shutil.rmtree(ws / "m")
+        shutil.copytree(f"{place}/m", ws / "m", symlinks=True)
+        second.close()
+    mark.unlink(missing_ok=True)
+    git(ws, TWICE[command])
+    assert not mark.exists() and second.git_changes
 
 
 ORDINARY = [

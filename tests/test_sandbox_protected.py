@@ -13,7 +13,7 @@ import pytest
 
 from tests.cases import each
 from tests.sandbox_copy import copy_sandbox
-from tests.sandbox_runs import BACKENDS, backend, run
+from tests.sandbox_runs import BACKENDS, backend, ended, run
 from toolcrib import Answer, Toolbox, Verdict
 from toolcrib.command.sandbox.files import file_view, folder_walk
 from toolcrib.command.sandbox.files.executed_files import EXECUTED
@@ -397,6 +397,35 @@ def test_a_link_in_place_of_a_folder_leads_around_nothing(kind: type[Any], ws: P
     (ws / "src/.vscode").mkdir()
     run(kind(ws), "mv src away; ln -s conf src; mkdir src/.vscode; echo evil > src/.vscode/tasks.json", ws)
     assert not (ws / "conf/.vscode").exists()
+
+
+# -- while other commands run
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > .husky/pre-commit",
+        "echo x > .husky/new",
+        "rm -r .husky; echo x > .husky",
+        "echo x > sub/.exrc; echo x > sub/.husky/pre-commit",
+        "mkdir .zed; echo x > .zed/tasks.json; echo x > .exrc",
+    ],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_a_later_command_found_changed_is_not_brought_back(
+    kind: type[Any], ws: Path, command: str, first: int
+) -> None:
+    for folder in (".husky", "sub/.husky"):
+        (ws / folder).mkdir(parents=True)
+        (ws / folder / "pre-commit").write_text("mine")
+    before = {path: path.is_dir() or path.read_bytes() for path in ws.rglob("*")}
+    made = kind(ws)
+    launches = [ended(made, command, ws), ended(made, "true", ws), ended(made.at(made.level), "true", ws)]
+    launches.insert(first, launches.pop(0))
+    for launch in launches:
+        launch.close()
+    assert {path: path.is_dir() or path.read_bytes() for path in ws.rglob("*")} == before
 
 
 # -- by a plain user, from whom a command can take the rights to its own folders

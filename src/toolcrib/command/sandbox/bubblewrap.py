@@ -139,7 +139,9 @@ class Bubblewrap(ConfiningSandbox):
     def _protect(self, launch: Launch, view: FileView, level: Level) -> None:
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
         renamed = with_another_name(view.protected, view.writable(level), self.repositories.walk)
-        restored = ProtectedFiles(view.workspace, (*view.links, *renamed, *view.watched))
+        restored = ProtectedFiles(
+            view.workspace, (*view.links, *renamed, *view.watched), self.repositories.files
+        )
         launch.on_close.append(restored.restore)
         launch.on_close.append(self.placeholders.hold(view.protected))
 

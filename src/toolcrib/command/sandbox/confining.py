@@ -131,8 +131,9 @@ class ConfiningSandbox:
             roots = view.writable(level)
             # Large folders in which no command can change anything: Landlock, which cannot keep them, is not used then.
             fixed = {path for path in own_program_in(self.workspace) if path in view.protected}
-            launch.on_close += self.repositories.watch(roots, self.workspace, fixed)
             launch.on_close += watch_executed_files(roots, self.workspace)
+            # Its step comes before the one above, as it opens folders that the command shut.
+            launch.on_close += self.repositories.watch(roots, self.workspace, fixed)
             launch.env |= variables(view, level, launch.env)
             self.confine(launch, view, level)
         except BaseException:

@@ -157,7 +157,9 @@ class Landlock(ConfiningSandbox):
             env=for_the_command,
         )
         if level.files is Files.WORKSPACE_WRITE:
-            protected = ProtectedFiles(view.workspace, (*view.links, *view.protected, *view.watched))
+            protected = ProtectedFiles(
+                view.workspace, (*view.links, *view.protected, *view.watched), self.repositories.files
+            )
             launch.on_close.append(protected.restore)
         group = new_control_group(self.limits, launch)
         instructions.groups = group.files

@@ -42,7 +42,9 @@ class Seatbelt(ConfiningSandbox):
         launch.argv = [PROGRAM, "-p", text, "--", *launch.argv]
         launch.env["TMPDIR"] = temporary
         if level.files is Files.WORKSPACE_WRITE:
-            launch.on_close.append(ProtectedFiles(view.workspace, (*view.links, *view.watched)).restore)
+            watched = (*view.links, *view.watched)
+            protected = ProtectedFiles(view.workspace, watched, self.repositories.files)
+            launch.on_close.append(protected.restore)
 
     def report(self) -> SandboxReport:
         enforced = Strength.ENFORCED

@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import TypeVar
 
 from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk, give_rights_to_list
 from toolcrib.command.sandbox.files.git_config import ConfigLine, known_lines, without_programs
@@ -21,6 +22,8 @@ from toolcrib.command.sandbox.files.git_files import LEADS_TO, content, place_na
 from toolcrib.command.sandbox.files.git_unfinished import UNFINISHED
 from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
+from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
@@ -36,6 +39,7 @@ REMOVE_BY_HAND = "remove it before git is used there"
 HISTORY_LOST = (
     "the command removed HEAD, objects or refs, which cannot be put back. Tell the user before anything else."
 )
+Found = TypeVar("Found")
 UNREADABLE = b"\0"  # stands for the content of a link, of a folder and of a file that is too large
 
 
@@ -53,7 +57,7 @@ class GitRepository:
     unfinished: tuple[bytes, ...] = (b"",) * len(UNFINISHED)
 
 
-@dataclass(slots=True)
+@dataclass
 class RepositoryScan:
     """All repositories by their folders, and every `.git` that is no folder by its path: content, and where it leads.
 
@@ -67,12 +71,28 @@ class RepositoryScan:
     whole: bool = True
     obeyed: list[str] = field(default_factory=list)
 
+    def correct(self, before: RepositoryScan, after: RepositoryScan) -> None:
+        """Forgets what an earlier command changed, whose scans these are: it is not what was there before this one."""
+        _correct(self.found, before.found, after.found)
+        _correct(self.pointers, before.pointers, after.pointers)
+
+
+def _correct(known: dict[str, Found], before: dict[str, Found], after: dict[str, Found]) -> None:
+    for path, now in after.items():
+        if path in known and before.get(path) != now:
+            if path in before:
+                known[path] = before[path]
+            else:
+                del known[path]
+
 
 class GitRepositories:
     """The repositories in the folders that commands of one sandbox may write to."""
 
     def __init__(self, listings: FolderListings | None = None) -> None:
         self.walk = FolderWalk(listings)
+        self.files: RunningRecords[ProtectedFiles] = RunningRecords()
+        self._scans: RunningRecords[RepositoryScan] = RunningRecords()
 
     def watch(
         self, roots: Sequence[str], workspace: str = "", fixed: Collection[str] = ()
@@ -84,11 +104,13 @@ class GitRepositories:
         """
         if not roots:
             return []
-        before = self._scan(roots, fixed=fixed)
-        nested = None
-        if workspace in roots:
-            given = [root for root in roots if root != workspace and within(root, workspace)]
-            nested = NestedFiles(workspace, before.obeyed, self.walk.folders, given)
+        with self._scans.lock:
+            before = self._scan(roots, fixed=fixed)
+            self._scans.add(before)
+            nested = None
+            if workspace in roots:
+                given = [root for root in roots if root != workspace and within(root, workspace)]
+                nested = NestedFiles(workspace, before.obeyed, self.walk.folders, given, self.files)
         return [partial(self._clean_up, roots, before, nested, fixed)]
 
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
@@ -126,7 +148,20 @@ class GitRepositories:
         fixed: Collection[str],
         launch: Launch,
     ) -> None:
+        with self._scans.lock:
+            self._clean_up_alone(roots, before, nested, fixed, launch)
+
+    def _clean_up_alone(
+        self,
+        roots: Sequence[str],
+        before: RepositoryScan,
+        nested: NestedFiles | None,
+        fixed: Collection[str],
+        launch: Launch,
+    ) -> None:
         after = self._scan(roots, before, fixed)
+        for later in self._scans.later_than(before):
+            later.correct(before, after)
         if nested is not None:
             nested.restore(after.obeyed, launch)
         said = [

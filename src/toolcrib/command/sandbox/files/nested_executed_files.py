@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from toolcrib.command.sandbox.files.paths import within, within_any
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.files.protected_links import without_links
+from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 
 __all__ = ["NestedFiles"]
@@ -29,7 +30,12 @@ class NestedFiles:
     """
 
     def __init__(
-        self, workspace: str, places: Collection[str], folders: Collection[str], given: Sequence[str]
+        self,
+        workspace: str,
+        places: Collection[str],
+        folders: Collection[str],
+        given: Sequence[str],
+        running: RunningRecords[ProtectedFiles],
     ) -> None:
         self._workspace = workspace
         self._folders = folders
@@ -38,7 +44,7 @@ class NestedFiles:
         recorded = self._counting(places)[:MAX_PLACES]
         links: dict[str, None] = {}
         leads_to = without_links(workspace, recorded, links)
-        self._files = ProtectedFiles(workspace, (*links, *leads_to))
+        self._files = ProtectedFiles(workspace, (*links, *leads_to), running)
 
     def restore(self, places: Iterable[str], launch: Launch) -> None:
         """Puts back what changed, and removes what came into folders that existed; what came with new ones is told.

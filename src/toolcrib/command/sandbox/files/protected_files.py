@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 
 from toolcrib.command.sandbox.files.paths import between, names_in, within
 from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in, set_folder_mode
+from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
@@ -46,12 +47,20 @@ class SavedFile:
 
 
 class ProtectedFiles:
-    """The recorded state of several paths below a root, which lead through no link (`FileView` resolves them)."""
+    """The recorded state of several paths below a root, which lead through no link (`FileView` resolves them).
 
-    def __init__(self, root: str, paths: Iterable[str]) -> None:
+    `running` are the records of commands that run in the same folders.
+    """
+
+    def __init__(
+        self, root: str, paths: Iterable[str], running: RunningRecords[ProtectedFiles] | None = None
+    ) -> None:
         self.root = root
         self.paths = tuple(dict.fromkeys(paths))
-        self.before = recorded(root, self.paths)
+        self._running = RunningRecords() if running is None else running
+        with self._running.lock:
+            self.before = recorded(root, self.paths)
+            self._running.add(self)
 
     def restore(self, launch: Launch) -> None:
         """Restores what changed, and adds those paths to `launch.restored`.
@@ -59,16 +68,36 @@ class ProtectedFiles:
         What cannot be written again, because the disk is full or it was not recorded, is set aside: nobody obeys it
         then.
         """
+        with self._running.lock:
+            self._restore(launch)
+
+    def _restore(self, launch: Launch) -> None:
         now = recorded(self.root, self.paths)
         shut = not os.access(self.root, LOOKED_INTO)
         for path in self.paths:
             before, after = self.before.get(path, {}), now.get(path, {})
             if before == after and not (shut or _may_be_unseen(self.root, path)):
                 continue
+            for later in self._running.later_than(self):
+                later._correct(path, before)
             try:
                 self._put_back(path, before, launch)
             except OSError as problem:  # which keeps no other path from being put back
                 launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
+
+    def _correct(self, path: str, state: Mapping[str, SavedFile]) -> None:
+        """Takes the state of a path as it was before an earlier command for that before this one."""
+        for own in self.paths:
+            if within(own, path):
+                right = {name: saved for name, saved in state.items() if within(name, own)}
+            elif within(path, own):
+                right = {
+                    name: saved for name, saved in self.before.get(own, {}).items() if not within(name, path)
+                }
+                right |= state
+            else:
+                continue
+            self.before[own] = right
 
     def _put_back(self, path: str, before: Mapping[str, SavedFile], launch: Launch) -> None:
         with _passable(self.root, path):

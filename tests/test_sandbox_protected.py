@@ -420,8 +420,7 @@ def test_what_a_later_command_found_changed_is_not_brought_back(
         (ws / folder).mkdir(parents=True)
         (ws / folder / "pre-commit").write_text("mine")
     before = {path: path.is_dir() or path.read_bytes() for path in ws.rglob("*")}
-    made = kind(ws)
-    launches = [ended(made, command, ws), ended(made, "true", ws), ended(made.at(made.level), "true", ws)]
+    launches = [ended(kind(ws), command, ws), ended(kind(ws), "true", ws), ended(kind(ws), "true", ws)]
     launches.insert(first, launches.pop(0))
     for launch in launches:
         launch.close()

@@ -140,7 +140,7 @@ class Bubblewrap(ConfiningSandbox):
         """Holds placeholders for protected files, and restores afterwards those that no mount can protect."""
         renamed = with_another_name(view.protected, view.writable(level), self.repositories.walk)
         restored = ProtectedFiles(
-            view.workspace, (*view.links, *renamed, *view.watched), self.repositories.files
+            view.workspace, (*view.links, *renamed, *view.watched), self.repositories.running
         )
         launch.on_close.append(restored.restore)
         launch.on_close.append(self.placeholders.hold(view.protected))

@@ -14,6 +14,7 @@ from toolcrib.command.sandbox.files.file_view import FileView, file_view_of
 from toolcrib.command.sandbox.files.folder_walk import FolderListings
 from toolcrib.command.sandbox.files.git_repositories import GitRepositories
 from toolcrib.command.sandbox.files.own_files import own_program_in
+from toolcrib.command.sandbox.files.running_records import records_of
 from toolcrib.command.sandbox.interface import Denial, Launch, SandboxReport
 from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.level import Files, Level, Limits, Network, SandboxError
@@ -75,7 +76,7 @@ class ConfiningSandbox:
         self.why_not_better = tuple(options.get("why_not_better", ()))
         self.scratch, self.caches = ScratchFolder(), ScratchFolder()
         self.listings = FolderListings()
-        self.repositories = GitRepositories(self.listings)
+        self.repositories = GitRepositories(self.listings, records_of(self.workspace))
 
     def check_level(self, level: Level) -> None:
         """Raises SandboxError if this back end cannot keep to a level."""

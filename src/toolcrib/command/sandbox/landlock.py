@@ -158,7 +158,7 @@ class Landlock(ConfiningSandbox):
         )
         if level.files is Files.WORKSPACE_WRITE:
             protected = ProtectedFiles(
-                view.workspace, (*view.links, *view.protected, *view.watched), self.repositories.files
+                view.workspace, (*view.links, *view.protected, *view.watched), self.repositories.running
             )
             launch.on_close.append(protected.restore)
         group = new_control_group(self.limits, launch)

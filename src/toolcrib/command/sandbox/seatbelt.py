@@ -43,7 +43,7 @@ class Seatbelt(ConfiningSandbox):
         launch.env["TMPDIR"] = temporary
         if level.files is Files.WORKSPACE_WRITE:
             watched = (*view.links, *view.watched)
-            protected = ProtectedFiles(view.workspace, watched, self.repositories.files)
+            protected = ProtectedFiles(view.workspace, watched, self.repositories.running)
             launch.on_close.append(protected.restore)
 
     def report(self) -> SandboxReport:

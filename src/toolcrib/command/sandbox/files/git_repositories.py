@@ -22,7 +22,6 @@ from toolcrib.command.sandbox.files.git_files import LEADS_TO, content, place_na
 from toolcrib.command.sandbox.files.git_unfinished import UNFINISHED
 from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
-from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass, field
@@ -87,12 +86,14 @@ def _correct(known: dict[str, Found], before: dict[str, Found], after: dict[str,
 
 
 class GitRepositories:
-    """The repositories in the folders that commands of one sandbox may write to."""
+    """The repositories in the folders that commands of one sandbox may write to.
 
-    def __init__(self, listings: FolderListings | None = None) -> None:
+    `running` are the records of commands that run in the same folders.
+    """
+
+    def __init__(self, listings: FolderListings | None = None, running: RunningRecords | None = None) -> None:
         self.walk = FolderWalk(listings)
-        self.files: RunningRecords[ProtectedFiles] = RunningRecords()
-        self._scans: RunningRecords[RepositoryScan] = RunningRecords()
+        self.running = RunningRecords() if running is None else running
 
     def watch(
         self, roots: Sequence[str], workspace: str = "", fixed: Collection[str] = ()
@@ -104,13 +105,13 @@ class GitRepositories:
         """
         if not roots:
             return []
-        with self._scans.lock:
+        with self.running.lock:
             before = self._scan(roots, fixed=fixed)
-            self._scans.add(before)
+            self.running.add(before)
             nested = None
             if workspace in roots:
                 given = [root for root in roots if root != workspace and within(root, workspace)]
-                nested = NestedFiles(workspace, before.obeyed, self.walk.folders, given, self.files)
+                nested = NestedFiles(workspace, before.obeyed, self.walk.folders, given, self.running)
         return [partial(self._clean_up, roots, before, nested, fixed)]
 
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
@@ -148,7 +149,7 @@ class GitRepositories:
         fixed: Collection[str],
         launch: Launch,
     ) -> None:
-        with self._scans.lock:
+        with self.running.lock:
             self._clean_up_alone(roots, before, nested, fixed, launch)
 
     def _clean_up_alone(
@@ -160,7 +161,7 @@ class GitRepositories:
         launch: Launch,
     ) -> None:
         after = self._scan(roots, before, fixed)
-        for later in self._scans.later_than(before):
+        for later in self.running.later_than(before):
             later.correct(before, after)
         if nested is not None:
             nested.restore(after.obeyed, launch)

@@ -35,7 +35,7 @@ class NestedFiles:
         places: Collection[str],
         folders: Collection[str],
         given: Sequence[str],
-        running: RunningRecords[ProtectedFiles],
+        running: RunningRecords,
     ) -> None:
         self._workspace = workspace
         self._folders = folders

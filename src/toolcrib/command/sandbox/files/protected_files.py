@@ -52,9 +52,7 @@ class ProtectedFiles:
     `running` are the records of commands that run in the same folders.
     """
 
-    def __init__(
-        self, root: str, paths: Iterable[str], running: RunningRecords[ProtectedFiles] | None = None
-    ) -> None:
+    def __init__(self, root: str, paths: Iterable[str], running: RunningRecords | None = None) -> None:
         self.root = root
         self.paths = tuple(dict.fromkeys(paths))
         self._running = RunningRecords() if running is None else running

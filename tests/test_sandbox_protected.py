@@ -20,6 +20,7 @@ from toolcrib.command.sandbox.files.executed_files import EXECUTED
 from toolcrib.command.sandbox.files.folder_walk import FolderWalk
 from toolcrib.command.sandbox.files.other_names import with_another_name
 from toolcrib.tools import Workspace, WriteFile
+from toolcrib.tools.backends import Delete, Write
 
 
 @pytest.fixture(params=list(BACKENDS))
@@ -425,6 +426,33 @@ def test_what_a_later_command_found_changed_is_not_brought_back(
     for launch in launches:
         launch.close()
     assert {path: path.is_dir() or path.read_bytes() for path in ws.rglob("*")} == before
+
+
+def test_what_a_tool_writes_while_a_command_runs_stays(kind: type[Any], ws: Path) -> None:
+    for folder in (".husky", "sub/.husky"):
+        (ws / folder).mkdir(parents=True)
+        (ws / folder / "pre-commit").write_text("old")
+        (ws / folder / "gone").write_text("old")
+    launch = ended(kind(ws), "echo x > .husky/new; echo x > sub/.husky/new", ws)
+    for folder in (".husky", "sub/.husky"):
+        Workspace(ws).apply(
+            [
+                Write(f"{folder}/pre-commit", b"mine"),
+                Write(f"{folder}/in/mine", b"mine"),
+                Write(f"{folder}/mine", b"mine"),
+                Delete(f"{folder}/gone"),
+            ]
+        )
+    Workspace(ws).apply([Write("sub/.exrc", b"mine"), Write(".exrc", b"mine")])
+    for path in (ws / ".husky/mine", ws / "sub/.husky/in/mine"):
+        path.write_text("of the command, which still runs")
+    launch.close()
+    found = {str(path.relative_to(ws)): path.read_text() for path in ws.rglob("*") if path.is_file()}
+    names = ("pre-commit", "in/mine", "mine")
+    assert {path: text for path, text in found.items() if not path.startswith(".git/")} == {
+        ".exrc": "mine", "sub/.exrc": "mine",
+        **{f"{folder}/{name}": "mine" for folder in (".husky", "sub/.husky") for name in names},
+    }  # fmt: skip
 
 
 # -- by a plain user, from whom a command can take the rights to its own folders

@@ -118,6 +118,7 @@ class ChangeSet:
             with self.journal.exclusively() as noted:
                 self._verify_again()
                 self._commit(noted=noted and len(self.steps) > 1)
+                self._tell_running_commands(changes)
         except BaseException:
             for step in self.steps:
                 for name in filter(None, (step.prepared, step.backup)):
@@ -131,6 +132,25 @@ class ChangeSet:
             for folder in [step.folder for step in self.steps] + [folder for folder, _ in self.folders_made]:
                 close_handle(folder)
         return tuple(new)
+
+    def _tell_running_commands(self, changes: Sequence[Change]) -> None:
+        """A command that runs meanwhile puts protected files back at its end, but not what was written here."""
+        from toolcrib.command.sandbox.files.running_records import may_run_in
+
+        if not may_run_in(self.workspace.root.path):
+            return
+        from toolcrib.command.sandbox.files.protected_files import accept_changes
+
+        changed: dict[str, bytes | None] = {}
+        steps = iter(self.steps)
+        for change in changes:
+            path = f"{self.workspace.root.path}/{next(steps).path}"
+            changed[path] = change.data if isinstance(change, Write) else None
+            if isinstance(change, Move):
+                target = f"{self.workspace.root.path}/{next(steps).path}"
+                if change.data is not None:
+                    changed[target] = change.data
+        accept_changes(self.workspace.root.path, changed)
 
     # Planning: nothing is changed but for missing folders.
 

@@ -13,9 +13,10 @@ import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from toolcrib.command.sandbox.files.paths import between, names_in, within
+from toolcrib.command.sandbox.files.executed_files import PUT_BACK
+from toolcrib.command.sandbox.files.paths import between, names_in, within, within_any
 from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in, set_folder_mode
-from toolcrib.command.sandbox.files.running_records import RunningRecords
+from toolcrib.command.sandbox.files.running_records import RunningRecords, records_of
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
@@ -30,6 +31,7 @@ LISTED = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 # A folder on the way to another needs no right to be listed.
 PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 LOOKED_INTO = os.R_OK | os.X_OK
+USUAL_MODE = 0o755
 NOT_RECORDED = "its content was not recorded"
 NOT_REMOVED = "it cannot be removed"
 
@@ -56,6 +58,7 @@ class ProtectedFiles:
         self.root = root
         self.paths = tuple(dict.fromkeys(paths))
         self._running = RunningRecords() if running is None else running
+        self._accepted: dict[str, SavedFile | None] = {}
         with self._running.lock:
             self.before = recorded(root, self.paths)
             self._running.add(self)
@@ -73,7 +76,7 @@ class ProtectedFiles:
         now = recorded(self.root, self.paths)
         shut = not os.access(self.root, LOOKED_INTO)
         for path in self.paths:
-            before, after = self.before.get(path, {}), now.get(path, {})
+            before, after = self._before(path, now.get(path, {})), now.get(path, {})
             if before == after and not (shut or _may_be_unseen(self.root, path)):
                 continue
             for later in self._running.later_than(self):
@@ -82,6 +85,30 @@ class ProtectedFiles:
                 self._put_back(path, before, launch)
             except OSError as problem:  # which keeps no other path from being put back
                 launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
+
+    def may_put_back(self, path: str) -> bool:
+        """Whether a file is one of these, or may come to be one because of its name."""
+        below = path.removeprefix(self.root) + "/"
+        return within_any(path, self.paths) or any(f"/{name}/" in below for name in PUT_BACK)
+
+    def accept(self, path: str, state: SavedFile | None) -> None:
+        """Takes the state of a file, or None for no file, for that before the command. No command made it."""
+        self._accepted[path] = state
+
+    def _before(self, path: str, after: Mapping[str, SavedFile]) -> dict[str, SavedFile]:
+        """What a path shall be again: what was recorded, and what was accepted since."""
+        before = dict(self.before.get(path, {}))
+        for name, state in self._accepted.items():
+            if not within(name, path):
+                continue
+            if state is None:
+                before.pop(name, None)
+                continue
+            before[name] = state
+            for folder in (path, *between(path, name)) if name != path else ():
+                made = SavedFile(stat.S_IFDIR, USUAL_MODE, None, (0, 0, 0))
+                before.setdefault(folder, after.get(folder, made))
+        return before
 
     def _correct(self, path: str, state: Mapping[str, SavedFile]) -> None:
         """Takes the state of a path as it was before an earlier command for that before this one."""
@@ -117,6 +144,20 @@ class ProtectedFiles:
             launch.not_restored += [_set_aside(self.root, name, problem) for name, problem in failed.items()]
             if not failed:
                 launch.restored.append(path)
+
+
+def accept_changes(workspace: str, changed: Mapping[str, bytes | None]) -> None:
+    """Lets the commands that run now in a workspace leave files as a tool has just written or removed (None) them."""
+    running = records_of(workspace)
+    with running.lock:
+        for record in running.of_kind(ProtectedFiles):
+            for path, data in changed.items():
+                if not record.may_put_back(path):
+                    continue
+                with suppress(OSError):
+                    mode = 0 if data is None else stat.S_IMODE(os.lstat(path).st_mode)
+                    state = None if data is None else SavedFile(stat.S_IFREG, mode, data, (0, 0, 0))
+                    record.accept(path, state)
 
 
 def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]:

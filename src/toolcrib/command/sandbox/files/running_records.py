@@ -11,7 +11,7 @@ from itertools import count
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-__all__ = ["RunningRecords", "records_of"]
+__all__ = ["RunningRecords", "may_run_in", "records_of"]
 
 Record = TypeVar("Record")
 
@@ -30,10 +30,14 @@ class RunningRecords:
     def add(self, record: object) -> None:
         self._records[next(self._numbers)] = record
 
+    def of_kind(self, kind: type[Record]) -> list[Record]:
+        """The records of a kind, in their order."""
+        known = sorted(self._records.items(), key=lambda item: item[0])
+        return [found for _, found in known if isinstance(found, kind)]
+
     def later_than(self, record: Record) -> list[Record]:
         """The records of the same kind that were added after one."""
-        known = sorted(self._records.items(), key=lambda item: item[0])
-        in_order = [found for _, found in known if isinstance(found, type(record))]
+        in_order = self.of_kind(type(record))
         places = [place for place, found in enumerate(in_order) if found is record]
         return in_order[places[0] + 1 :] if places else []
 
@@ -50,3 +54,8 @@ def records_of(workspace: str) -> RunningRecords:
         if found is None:
             found = _known[workspace] = RunningRecords()
         return found
+
+
+def may_run_in(workspace: str) -> bool:
+    """Whether this process may run commands in a workspace now."""
+    return workspace in _known

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import toolcrib
+from tests.sandbox_runs import backend
 from toolcrib.cli.tool_arguments import arguments_from
 
 WEATHER = '''
@@ -538,3 +541,23 @@ def test_an_option_keeps_the_digits_of_a_number_and_both_values_of_a_key() -> No
         '--point={"a": 1}': {"a": 1},
     }.items():
         assert list(arguments_from([token], schema).values()) == [value]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_call_in_good_order(tmp_path: Path, number: signal.Signals) -> None:
+    backend("landlock")
+    hook, ready = tmp_path / ".husky" / "pre-commit", tmp_path / "ready"
+    hook.parent.mkdir()
+    hook.write_text("mine")
+    command = f"echo x > .husky/pre-commit; touch {ready.name}; exec sleep 60"
+    with subprocess.Popen(
+        [sys.executable, "-m", "toolcrib", "tools", "call", "shell", json.dumps({"command": command}), "--autonomy", "full"],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        while not ready.exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(number)
+        said = process.communicate(timeout=30)[0]
+    assert (process.returncode, hook.read_text()) == (128 + number, "mine"), said
+    assert said == "toolcrib: shell was cancelled\n"

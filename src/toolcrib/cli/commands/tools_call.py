@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -16,7 +15,6 @@ import typer
 from toolcrib.cli.console import (
     DEBUG,
     DONE,
-    INTERRUPTED,
     NOT_DONE,
     Problem,
     asking_stream,
@@ -34,7 +32,7 @@ from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
 from toolcrib.cli.settings_in_effect import BY_DEFAULT, FLAG, SettingsInEffect, has_rules, settings_in_effect
-from toolcrib.cli.signals import at_signals
+from toolcrib.cli.signals import STOPPING, at_signals
 from toolcrib.cli.tool_arguments import arguments_from, option_lines
 from toolcrib.cli.tool_settings import ToolsWanted
 from toolcrib.cli.user_files import approval_store, stored_secrets
@@ -175,22 +173,21 @@ async def _call(
         secrets=stored_secrets(),
     )
     watching = box.subscribe(watch)
-    interrupted = False
+    signals: list[int] = []
 
-    def interrupt(_: int) -> None:
-        nonlocal interrupted
-        interrupted = True
+    def stop(number: int) -> None:
+        signals.append(number)
         work.cancel()
 
     async with box:
         work = asyncio.create_task(box.call(name, arguments, deps=deps))
         try:
-            with at_signals([signal.SIGINT], interrupt):
+            with at_signals(STOPPING, stop):
                 result = await work
         except asyncio.CancelledError:
-            if not interrupted:
+            if not signals:
                 raise
-            raise Problem(f"{name} was cancelled", code=INTERRUPTED) from None
+            raise Problem(f"{name} was cancelled", code=128 + signals[0]) from None
     watching.flush(1.0)
     return result, problems
 

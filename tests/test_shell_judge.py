@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -426,3 +427,15 @@ def test_what_a_shell_will_run_is_judged_as_it_is_written() -> None:
         assert not judge(command).proved
     assert judge("cat {a,b}.txt", run_by_us=False).verdict == "ask"
     assert judge("cat {a,b}.txt").verdict == "plain"
+
+
+@each(
+    "piece",
+    ["find . -exec env ", "for i in rm ", "env find . -exec ", "sudo rm /a/{} ", "sh -c 'rm x' "],
+)
+def test_what_long_commands_cost_grows_with_their_length(piece: str) -> None:
+    def judging(size: int) -> Callable[[], object]:
+        text = "".join(piece.replace("{}", str(at)) for at in range(size // len(piece)))
+        return lambda: judge(text)
+
+    assert growth(judging, 10_000, 80_000, 20) < 20

@@ -5,6 +5,7 @@ The rows stand at the end. `toolcrib.command.judge.destructive` looks for such c
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Callable, Sequence
@@ -27,11 +28,17 @@ DEVICE = re.compile(
 NARROWED = {
     "-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-mmin", "-size", "-user", "-empty", "-perm",
 }  # fmt: skip
+MAX_KNOWN = 32_768  # more different words than the longest text that is looked at has
 REMOVERS = re.compile(r"\b(?:rm|shred|unlink)\b")
 
 
 def is_vital(path: str) -> bool:
     """Whether a path is a folder of the system, a home, or everything in one, in any notation."""
+    return _is_vital(path) if len(path) <= MAX_PATTERN else _is_vital.__wrapped__(path)
+
+
+@functools.lru_cache(MAX_KNOWN)  # each word of a command is asked about at each place where another may begin
+def _is_vital(path: str) -> bool:
     text = path.replace("\\", "/") if re.match(r"[A-Za-z]:\\", path) else path
     if text.startswith("~"):
         user, _, rest = text[1:].partition("/")

@@ -152,7 +152,7 @@ SECRETS = [
     ("cat secrets/plan", DENIED), ("cat ./secrets//plan | wc -l", DENIED), ("cd secrets && cat plan", DENIED),
     ("cat < secrets/plan", DENIED), ("echo x > secrets/new", DENIED), ("rm -rf secrets", DENIED),
     ("bash -c 'cat secrets/plan'", DENIED), ("echo \"$(cat secrets/plan)\"", DENIED), ("timeout 5 cat secrets/plan", DENIED),
-    ("diff a.txt SECRETS/plan", DENIED), ("head -c 5 secrets/plan", DENIED),
+    ("diff a.txt SECRETS/plan", DENIED), ("head -c 5 secrets/plan", DENIED), ("cat missing/../../x secrets/plan", DENIED),
     ("grep -r x .", ASKED), ("ls -R", ASKED), ("find . -name '*.c'", ASKED), ("rm -rf ./*", ASKED), ("ls ./*", ASKED),
     ("mytool secrets/plan", ASKED), ("mytool --in=secrets/plan", ASKED), ("for f in secrets/*; do cat $f; done", DENIED), ("echo secrets/*", DENIED), ("git ls-files | xargs cat", ASKED),
     ("ls secrets | xargs cat", DENIED), ("ls | xargs -I{} cat secrets/{}", ASKED), ("for f in secrets/*; do echo \"$f\"; done", DENIED),
@@ -214,6 +214,7 @@ NO_RM = [
     "watchexec -e py rm x",
     "sudo env nice nohup timeout 5 setsid ionice command rm x", "sudo mise exec -- timeout 5 rm x", "timeout 5 sh -c 'rm x'", "uv run bash -c 'rm x'",
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
+    "cat missing/../../x; rm x",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
     "git-push", "/usr/lib/git-core/git-push", "git -c alias.x=push x", "git config --global alias.x push; git x", "git -c alias.x='push -f' x"]  # fmt: skip

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import os
+import posixpath
 import re
 import stat
 import struct
@@ -88,6 +89,8 @@ def real_beneath(root: FolderHandle, prefixes: tuple[str, ...], path: str, *, po
             return path
         except OSError as problem:
             if problem.errno not in (errno.ELOOP, errno.EXDEV):
+                if posixpath.normpath(path).split("/")[0] == "..":  # behind what does not exist
+                    raise _leads_out(path) from None
                 return path
     return _real(root, prefixes, path)
 

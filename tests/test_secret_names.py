@@ -88,6 +88,17 @@ def test_a_search_leaves_their_contents_out_and_says_so(folder: Path, autonomy: 
     assert ".env" in box_in(folder, autonomy).call_sync("list_dir", {}).text
 
 
+@pytest.mark.parametrize("autonomy", ["supervised", "sandboxed"])
+def test_a_question_about_a_change_says_that_it_may_hold_secrets(folder: Path, autonomy: str) -> None:
+    asked: list[str] = []
+    box = box_in(folder, autonomy, approver=lambda question: asked.append(question.reason))
+    with box.covered_by(box.run, lambda path: None):
+        box.call_sync("write_file", {"path": ".env", "content": "x"})
+        box.call_sync("edit_file", {"path": ".env", "old_string": "TOKEN", "new_string": "x"})
+        box.call_sync("delete_file", {"path": ".env"})
+    assert asked == ["it changes .env, which may hold secrets"] * 3
+
+
 def test_a_person_or_a_rule_opens_one(folder: Path) -> None:
     asked: list[str] = []
 

@@ -32,6 +32,7 @@ from toolcrib.folder_handles import (
     close_handle,
     status_of,
 )
+from toolcrib.question import Doubt
 from toolcrib.tools.backends import refusals
 from toolcrib.tools.backends.protocol import (
     Change,
@@ -60,7 +61,6 @@ from toolcrib.tools.workspace_paths import (
 
 if TYPE_CHECKING:
     from toolcrib.command.sandbox import Level
-    from toolcrib.question import Doubt
 
 ATTEMPTS = 8  # at a path whose links change while they are followed
 DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -358,8 +358,15 @@ class Workspace:
         return self.open_itself(WorkspacePath(self.root, folder, folder), os.O_RDONLY | DIRECTORY)
 
     def doubt(self, accesses: Iterable[Access]) -> Doubt | None:
-        """Why a person should look at changes of these paths, whatever the rules say."""
-        return protected_path_doubt(accesses, self.root.path)
+        """Why a person should look at changes of these paths, whatever the rules say.
+
+        Of what may hold secrets it only gives the reason: autonomy and rules decide whether anybody is asked.
+        """
+        accesses = tuple(accesses)
+        if (doubt := protected_path_doubt(accesses, self.root.path)) is not None:
+            return doubt
+        secret = next((access.target for access in accesses if may_hold_secrets(access.target)), None)
+        return None if secret is None else Doubt(f"it changes {secret}, which may hold secrets")
 
     def command_backend(self) -> Workspace:
         """Itself: commands are processes of this machine, which `shell` starts in a sandbox."""

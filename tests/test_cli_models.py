@@ -95,7 +95,7 @@ def test_a_script_has_no_wire_format(tmp_path: Path) -> None:
 def test_a_name_that_means_nothing_is_wrong_usage(name: str) -> None:
     done = models(name)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("toolcrib: ")
+    assert done.stderr.startswith("toolcrib: model") and "Errno" not in done.stderr
 
 
 def test_prices_that_cannot_be_read_are_told(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def why_not_there(name: str) -> str:
     if name == "fetch":
         return "it needs the network: --allow-host HOST, or --network on"
     if name in ("apply_patch", "edit_file", "multi_edit"):
-        return "models are given apply_patch, or edit_file and multi_edit: patches in [edits] of toolcrib.toml decides"
+        return "models get apply_patch, or edit_file and multi_edit; patches in [edits] of toolcrib.toml says which"
     switch = f"{name} = true in [tools] of toolcrib.toml switches it on (see toolcrib config show)"
     return switch if any(row.name == name for row in CATALOGUE) else ""
 

@@ -37,14 +37,19 @@ def named_model(name: str | None) -> Model:
         raise Problem(f"{problem}; or name another model with --model (toolcrib models lists them)") from None
 
 
-def usable_model(name: str) -> Model:
-    """The model of this name. Raises Problem where it is unknown, ModelLacks where it certainly lacks something."""
+def known_model(name: str) -> Model:
+    """The model of this name, whatever it lacks. Raises Problem where it is unknown."""
     try:
-        model = resolve_model(name)
+        return resolve_model(name)
     except OSError as problem:
         raise Problem(f"model {name}: {problem.filename}: {problem.strerror}") from problem
     except (ValueError, ImportError) as problem:
         raise Problem(f"model: {problem}") from problem
+
+
+def usable_model(name: str) -> Model:
+    """The model of this name. Raises Problem where it is unknown, ModelLacks where it certainly lacks something."""
+    model = known_model(name)
     found = [(one.name, missing_of(one)) for one in getattr(model, "models", (model,))]
     if len(found) == 1 and "://" not in name:  # an address may hold a password
         found = [(name, found[0][1])]

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
+from toolcrib.cli.console import DONE, NOT_DONE, out, quiet_logging
 from toolcrib.cli.model_facts import current_prices, model_facts, plain_address
+from toolcrib.cli.named_model import known_model
 from toolcrib.cli.options import AsJson
 from toolcrib.models.prices import VARIABLE
 from toolcrib.models.providers import ALIASES, PROVIDERS, Provider
-from toolcrib.models.resolve import resolve_model
 from toolcrib.visible import on_one_line
 
 OTHER_NAMES = (
@@ -82,10 +82,7 @@ def _list_providers(*, as_json: bool) -> int:
 def _show_model(spec: str, *, as_json: bool) -> int:
     """Print what a name means; 1 if something is missing for it. Raises Problem for a name that means nothing."""
     quiet_logging()
-    try:
-        model: Any = resolve_model(spec)
-    except (ValueError, OSError, ImportError) as problem:
-        raise Problem(str(problem)) from problem
+    model: Any = known_model(spec)
     found = [model_facts(one) for one in getattr(model, "models", (model,))]
     if as_json:
         out(dumps(found, ensure_ascii=False, indent=2))

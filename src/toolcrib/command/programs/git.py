@@ -17,7 +17,7 @@ _REFLOG_VERBS = {"expire", "delete", "drop", "exists", "write", "list", "show"}
 def _lists(found: Arguments) -> None:
     """Accepts a name after branch or tag only with an option that lists; without one it would be created."""
     if found.of("name") and not found.options & _LISTING:
-        raise NotProved("git: a name that would be made")
+        raise NotProved("git: makes a branch or a tag")
 
 
 def _line_ranges(found: Arguments) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -170,6 +171,16 @@ def test_what_names_no_path_is_told_without_an_offer(
 def test_what_is_covered_by_a_mask_is_told_as_protected(ws: Path) -> None:
     done = run(backend("bubblewrap")(ws), "echo x >.envrc", ws)
     assert done.denial is not None and done.denial.target == str(ws / ".envrc")
+
+
+@pytest.mark.parametrize(
+    "command", ["git config user.name Ann", "git remote add here .", "rm .git/config", "mv .git/config saved"]
+)
+def test_settings_of_git_that_cannot_be_replaced_are_told_as_protected(ws: Path, command: str) -> None:
+    subprocess.run(["git", "init", "-q", ws], check=True)
+    done = run(backend("bubblewrap")(ws), command, ws)
+    assert done.denial is not None and done.denial.target == str(ws / ".git/config"), done.said
+    assert "other programs obey what stands in it" in done.denial.message
 
 
 @pytest.mark.parametrize("depth", ["ws", "a/ws", "a/b/c/ws"])

@@ -95,7 +95,7 @@ FLOOD_WORDS = {
     "ran too many processes": "the number of processes",
 }
 PATH = re.compile(
-    r"['\"`‘“]([^'\"`’”\n/]{0,255}/[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.{1,2}/)[^\s:'\",;)]{1,1000})"
+    r"['\"`‘“]([^'\"`’”\n/]{0,255}/[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.[\w.-]{0,50}/)[^\s:'\",;)]{1,1000})"
 )
 # In the letters of strerror: what only says so in a sentence of its own is taken for an ordinary failure.
 AS_THE_SYSTEM_SAYS = re.compile(r"Operation not permitted|Read-only file system|\bEPERM\b|\bEROFS\b")
@@ -249,7 +249,7 @@ def _of_path(path: str, low: str, view: FileView, level: Level, *, conceals: boo
     writing = writing or (path in view.protected and PLACEHOLDER_WORDS in low and not _is_folder(path))
     if (by_rule := _by_rule(path, low, view, writing=writing)) is not None:
         return by_rule
-    if BUSY in low and any(within(place, path) for place in view.protected):
+    if BUSY in low and any(place != path and within(place, path) for place in view.protected):
         said = f"The sandbox keeps the folder {path}, for it holds what other programs obey"
         return Denial("write", path, f"{said}; what else was in it may be gone.")
     if writing and view.protects(path) and level.files is Files.WORKSPACE_WRITE:

@@ -5,7 +5,7 @@ zero-width characters are dropped, and white space that is not ASCII becomes a s
 decoded twice.
 
 A terminal sequence may hold a value (the address of a link), or take the first letter of the text behind it. So a text
-with such sequences is decoded a second time with all but colours left as they are.
+with other sequences than colours is decoded a second time, and these are left as they are.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _TEXT_ESCAPE = (
     + _BLANK_OR_UNSEEN
 )
 _ESCAPE = re.compile(_TEXT_ESCAPE + rb"|" + _TERMINAL, re.VERBOSE)
-_BUT_TERMINAL = re.compile(
-    _TEXT_ESCAPE + rb"|\x1b\[[0-9;:]{1,64}m", re.VERBOSE
-)  # colours stand inside of values
+_COLOUR = rb"\[[0-9;:]{1,64}m"  # behind an escape; colours stand inside of values
+_BUT_TERMINAL = re.compile(_TEXT_ESCAPE + rb"|\x1b" + _COLOUR, re.VERBOSE)
+_MORE_THAN_COLOURS = re.compile(rb"\x1b(?!%b)" % _COLOUR)
 # A text that contains none of these contains no escape.
 _HINTS = (b"%", b"\\", b"&", b"\x1b")
 _HIDDEN_OR_BLANK = re.compile(_BLANK_OR_UNSEEN)
@@ -147,7 +147,7 @@ def decodings(data: bytes, *, of_terminals: bool = True) -> Iterator[Decoding]:
     of_terminal = False
     while decoding is not None and decoding.depth <= MAX_DEPTH:
         yield decoding
-        of_terminal = of_terminal or (of_terminals and b"\x1b" in decoding.data)
+        of_terminal = of_terminal or (of_terminals and _MORE_THAN_COLOURS.search(decoding.data) is not None)
         decoding = decoding.decoded()
     decoding = Decoding(data, escapes=_BUT_TERMINAL).decoded() if of_terminal else None
     while decoding is not None and decoding.depth <= MAX_DEPTH:

@@ -105,8 +105,8 @@ class Tool(Generic[P, R]):
         return None
 
     def base_folder(self) -> str:
-        """The absolute folder that relative paths of `accesses` lie in; "" where it has none on this machine. By it,
-        rules with absolute paths hold for an agent in another folder, and approvals of a project for this one alone."""
+        """The absolute folder that relative paths of `accesses` lie in; "" where it has none on this machine. So
+        rules with absolute paths also hold where an agent works in another folder, and a project's approvals do not."""
         return ""
 
     def preview(self, params: P, /) -> Preview | None:

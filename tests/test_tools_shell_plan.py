@@ -117,6 +117,12 @@ async def test_the_question_says_why(ws: Workspace, command: str, said: str) -> 
     assert said in asked.question.reason and "\n" not in asked.question.reason
 
 
+async def test_the_question_names_a_variable_that_is_given_beside_the_command(ws: Workspace) -> None:
+    asked = await prepared(boxed(ws), "ls", env={"PYTHONPATH": "src"})
+    assert isinstance(asked, Pending)
+    assert asked.question.reason == "it sets PYTHONPATH, which changes what programs load or run; it runs ls"
+
+
 async def test_what_never_runs_is_told_why(ws: Workspace) -> None:
     refused = await boxed(ws, autonomy="full").call("shell", {"command": "rm -rf / --no-preserve-root"})
     assert refused.is_error and "deletes /" in refused.text

@@ -67,6 +67,8 @@ def _of_whole(judgement: Judgement) -> str:
     if reason.startswith(KEPT):
         return reason if reason.startswith(("it ", "commands ")) else f"the command {_as_verb(reason)}"
     seen = f"; it runs {', '.join(judgement.programs[:4])}" if judgement.programs else ""
+    if reason.startswith("sets "):
+        return f"it {reason}{seen}"
     return f"it could not be read to the end ({reason}){seen}"
 
 

@@ -22,6 +22,7 @@ SECRET = [
     ".env", ".env.local", "deep/.env", "prod.env", "id_rsa", "a.pem", ".npmrc", "secrets.yaml", "secrets.txt", "secrets/secret.py",
     "id_ecdsa~", "server.key.bak", "deep/credentials.json.1", ".id_dsa.swp", ".credentials.json", "deep/.netrc.2024-01-31.gz",
     ".netrc.bak~", "id_dsa~.gz", "id_rsa.b64", "server.key.lz4", "deep/id_ed25519.old.enc",
+    ".secrets.toml", "secrets.production.yaml", "secrets.examples",
 ]  # fmt: skip
 FREE = [
     ".env.example",
@@ -37,6 +38,8 @@ FREE = [
     "keys.py.orig",
     "secrets.md.2024-01-31.lz4",
     "deep/secrets.md",
+    ".secrets.toml.example",
+    "deep/secrets.sample.yaml",
 ]
 CODES = {"read_only": ErrorCode.DENIED, "supervised": ErrorCode.NOBODY_TO_ASK, "full": None}
 

@@ -21,14 +21,15 @@ SOURCES = (
     "md|mdx|rst|adoc|html?|css|pyi?|pyx|[mc]?[jt]s|[jt]sx|vue|svelte|go|rs|java|kt|scala|swift"
     "|c|h|cc|cpp|hpp|cs|rb|proto|baseline"
 )
+EXAMPLE = "example|sample|template|dist"  # shows which values there are, and holds none
 NO_MANUAL = r"(?!\.[1-9](?:\.gz)?$)"  # `credentials.7` and `shadow.5` are pages of the manual
 SECRET = re.compile(
-    rf"(?:^|/){ADDED_BEFORE}(?:\.env(?!\.(?:example|sample|template|dist|defaults?){ADDED_BEHIND}(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
+    rf"(?:^|/){ADDED_BEFORE}(?:\.env(?!\.(?:{EXAMPLE}|defaults?){ADDED_BEHIND}(?:/|$))[^/]*|[^/]+\.env|\.git|\.hg|\.svn|\.ssh|\.aws|\.azure"
     r"|\.gnupg|\.kube|kubeconfig|\.docker|\.dockercfg|\.config/(?:gcloud|gh|hub)|\.netrc|_netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc"
     r"|\.pgpass|\.my\.cnf|\.boto|\.s3cfg|\.git-credentials|\.htpasswd|\.password-store|\.vault-token|\.terraformrc"
     r"|\.(?:bash|zsh|sh|python|psql|mysql|sqlite|node_repl|rediscli|irb)_history|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
     rf"|credentials{NO_MANUAL}|(?:[^/]*[_-])?credentials?\.(?:json|toml|ya?ml|ini|cfg|xml|csv|txt|enc)|client_secret[^/]*\.json"
-    rf"|secrets?\.(?!(?:[^/.]+\.)*(?:{SOURCES}){ADDED_BEHIND}\Z)[^/]+|secrets?/secrets?\.[^/]+"
+    rf"|secrets?\.(?!(?:[^/.]+\.)*(?:{SOURCES}|(?:{EXAMPLE})(?:\.[^/.]+)?){ADDED_BEHIND}\Z)[^/]+|secrets?/secrets?\.[^/]+"
     rf"|service[-_]account[^/]*\.json|g?shadow{NO_MANUAL}|[^/]*\.(?:pem|key|p12|pfx|kdbx?|jks|keystore|ppk|asc|gpg|tfvars)"
     rf"|[^/]*\.tfstate){ADDED_BEHIND}(?:/|$)",
     re.IGNORECASE,

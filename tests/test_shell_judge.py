@@ -59,7 +59,7 @@ ASKS = {
     "find . -delete": "-delete", "find . -name .env -exec cat {} +": "secrets", "find . -exec sh -c 'cat {}' \\;": "inside an argument",
     "sed -i s/a/b/ f": "-i", "sed 's/a/b/e' f": "sed", "sed '1r /etc/passwd' f": "sed", "awk '{print > \"x\"}' f": "awk", "awk '{print /\"/ > \"f\" \"\" /\"/}'": "awk",
     "awk 'BEGIN{system(\"x\")}'": "awk", "jq env a": "jq", "jq -n '$ENV.X'": "jq", "git push": "network", "git commit -m x": "changes files",
-    "git -c a=b status": "-c", "git branch new": "made", "git tag v1": "made", "git reflog expire": "reflog", "git diff --output=x": "--output",
+    "git -c a=b status": "-c", "git branch new": "makes a branch", "git tag v1": "makes a branch or a tag", "git reflog expire": "reflog", "git diff --output=x": "--output",
     "git log --ext-diff": "--ext-diff", "git diff -w --no-index a b": "--no-index", "sort --outp=x a": "--outp", "sort -ox a": "-o", "tree -o x": "-o",
     "date -s 1": "-s", "date 0101": "clock", "tar xf a": "tar", "make test SHELL=./x": "make", "make evil": "make", "npm run evil": "runs other code",
     "npm test -- x": "operands", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",

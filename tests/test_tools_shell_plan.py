@@ -283,6 +283,9 @@ OTHERS = [
     "sudo git commit -m 'rm x'", "nohup ./server", "strace -f ls", "hyperfine 'sleep 1'", "find . -name rm", "fd rm", "rsync -av -e ssh a/ h:b/",
     "psql -c \"select 'rm x'\"", "less '+/rm x' a.txt", "tar --exclude='rm x' -cf a.tar a", "mvn exec:java -Dexec.args='rm x'",
     "docker run --rm alpine ls", "echo 'rm x' | tee a.txt", "curl -d 'rm x' http://127.0.0.1/", "gh pr create --title 'rm x'",
+    # A variable or a backtick in code or in a text is no command.
+    "awk '{ printf(\"%s\", $1) > \"out\" }' a.txt", "sed -i 's/$(CC)/gcc/' a.txt", "sed -i 's/`x`/y/' a.txt", "mytool '$a b'", "php -r 'echo \"$x\";'",
+    "python3 -c 'print(\"`x`\")'", "node -e 'console.log(`a ${1}`)'", "node -e 'write(\"a\", \"$x\")'", "perl -ne 'print \"$1\" if /(.)/' a.txt",
 ]  # fmt: skip
 
 

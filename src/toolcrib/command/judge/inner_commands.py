@@ -31,9 +31,10 @@ MAX_SEARCHED = 300  # words of a launcher, among which commands are looked for
 NEAR = 8  # words among which a command is looked for behind options
 # Code that may run commands: only there are its texts taken for some.
 RUNS_COMMANDS = re.compile(
-    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|`|^[\d,$/]*e\s",
+    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|^[\d,$/]*e\s",
     re.IGNORECASE,
 )
+BACKTICKS_RUN = re.compile(r"(?:bun|deno|perl|php|ruby)[\d.]*")  # in the code of others they quote a text
 PYTHON_REACHES_OUT = re.compile(r"import|exec|eval|__")  # other code cannot start a program
 PYTHON = re.compile(r"(?:python|pypy|py)w?[\d.]*")
 PERLS_WORDS = re.compile(r"\bq[wx]\b|%x\W")
@@ -208,7 +209,8 @@ def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
         is_code = code and (GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word) or name in CODE_FIRST)
         for script, sure in dict.fromkeys(_texts_of_code(text, name) if is_code else _texts(text, name)):
             found = found_in(script, depth + 1)
-            yield from found if sure else map(Perhaps, found)
+            # A variable in a text says nothing of a command.
+            yield from found if sure else (Perhaps(argv) for argv in found if argv[0] != UNKNOWN_WORD)
 
 
 def _texts(text: str, name: str) -> Iterator[tuple[str, bool]]:
@@ -233,7 +235,9 @@ def _is_unknown(name: str) -> bool:
 
 def _texts_of_code(text: str, name: str) -> Iterator[tuple[str, bool]]:
     """The texts in code that may be commands. They are where it calls what runs commands."""
-    runs = RUNS_COMMANDS.search(text) is not None
+    runs = RUNS_COMMANDS.search(text) is not None or (
+        "`" in text and BACKTICKS_RUN.fullmatch(name) is not None
+    )
     if PYTHON.fullmatch(name) and (commands := commands_in_code(text)) is not None:
         yield commands.run, True
         yield commands.perhaps if PYTHON_REACHES_OUT.search(text) else "", False

@@ -23,7 +23,7 @@ from typing import Any
 
 from toolcrib.credentials import names_credential
 from toolcrib.dataclass import dataclass, replace
-from toolcrib.mcp.client.seams import Conceal, unchanged
+from toolcrib.mcp.concealment import Conceal, unchanged
 from toolcrib.mcp.config import McpServer, hides_value, is_reference
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.stores import NAME, SecretError, SecretStore

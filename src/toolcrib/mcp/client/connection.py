@@ -24,7 +24,8 @@ from toolcrib.mcp.client.errors import (
     leaf_of,
 )
 from toolcrib.mcp.client.sdk_log import bounded_log
-from toolcrib.mcp.client.seams import Conceal, OnProgress, concealed
+from toolcrib.mcp.client.seams import OnProgress
+from toolcrib.mcp.concealment import Conceal, concealed
 
 __all__ = ["Connection", "Link", "Notified"]
 

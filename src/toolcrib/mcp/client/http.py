@@ -15,7 +15,7 @@ from typing import Any
 from toolcrib.credentials import names_credential
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.mcp.client.reading import read_message
-from toolcrib.mcp.client.seams import Conceal, unchanged
+from toolcrib.mcp.concealment import Conceal, unchanged
 from toolcrib.mcp.expansion import MERE_WORD, SHORTEST, credential_of
 from toolcrib.visible import on_one_line
 

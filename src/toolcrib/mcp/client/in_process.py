@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from toolcrib.mcp.client.seams import unchanged
+from toolcrib.mcp.concealment import unchanged
 
 __all__ = ["InProcessLink"]
 

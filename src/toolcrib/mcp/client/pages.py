@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolcrib.mcp.client.seams import RemoteConnection, concealed
+from toolcrib.mcp.client.seams import RemoteConnection
+from toolcrib.mcp.concealment import concealed
 from toolcrib.visible import counted
 
 __all__ = ["read_list"]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.mcp.client.seams import concealed
+from toolcrib.mcp.concealment import concealed
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 
 from toolcrib.mcp.client.errors import LOST
 from toolcrib.mcp.client.reading import read_message
-from toolcrib.mcp.client.seams import Conceal, unchanged
+from toolcrib.mcp.concealment import Conceal, unchanged
 from toolcrib.visible import on_one_line
 
 __all__ = ["StdioLink"]

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
 from toolcrib.mcp.client.pages import read_list
-from toolcrib.mcp.client.seams import concealed
+from toolcrib.mcp.concealment import concealed
 
 if TYPE_CHECKING:
     from toolcrib.mcp.client.connection import Connection

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -498,20 +499,78 @@ assert not launch.not_restored, launch.not_restored
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
-def test_no_rights_that_a_command_takes_away_keep_a_change() -> None:
+def failed_as_user(code: str, cases: Iterable[Sequence[str]]) -> dict[str, str]:
+    """What went wrong where a plain user runs code, by the first argument of each case; each has a folder of its own."""
     failed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(dir="/var/lib") as place:
         Path(place).chmod(0o755)
         copy_sandbox(Path(place, "lib"))
-        for number, (command, paths) in enumerate(SHUT.items()):
+        for number, arguments in enumerate(cases):
             ws = Path(place, str(number))
             ws.mkdir()
             os.chown(ws, 54_322, 54_322)
             done = subprocess.run(
-                ["/usr/bin/python3", "-B", "-c", AS_USER, str(ws), command, *paths],
+                ["/usr/bin/python3", "-B", "-c", code, str(ws), *arguments],
                 env={"PYTHONPATH": str(Path(place, "lib"))}, capture_output=True, text=True, cwd="/", check=False,
             )  # fmt: skip
             if done.returncode:
-                failed[command] = done.stderr
-    assert not failed
+                failed[arguments[0]] = done.stderr
+    return failed
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+def test_no_rights_that_a_command_takes_away_keep_a_change() -> None:
+    assert not failed_as_user(AS_USER, ((command, *paths) for command, paths in SHUT.items()))
+
+
+# {what a command does where a person has shut folders: the paths that are put back}.
+SHUT_BEFORE = {
+    "true": [],
+    "echo x > .husky/pre-commit": [".husky"],
+    "echo x > .husky/new": [".husky"],
+    "chmod 700 conf; chmod -R 700 .husky/in; echo x > conf/mise.toml; rm -r .husky/in": [
+        "conf/mise.toml",
+        ".husky",
+    ],
+    "chmod 700 .husky/in .husky/in/in; echo x > .husky/in/in/new; chmod 0 .husky/in/in .husky/in": [".husky"],
+    "echo x > .git/new": [],
+}
+SHUT_AS_USER = """
+import os, subprocess, sys
+os.setgroups([]), os.setgid(54322), os.setuid(54322)
+from pathlib import Path
+from toolcrib.command.sandbox import Launch
+from toolcrib.command.sandbox.files.git_repositories import GitRepositories
+from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
+ws, command, *paths = Path(sys.argv[1]), *sys.argv[2:]
+files = [ws / name for name in (
+    "conf/mise.toml", ".husky/in/in/mine", ".husky/in/mine", ".husky/pre-commit", ".git/HEAD", ".git/hooks/pre-commit"
+)]
+for path in (*files, ws / ".git/objects/x", ws / ".git/refs/x"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine")
+    path.chmod(0o755)
+shut = [ws / name for name in (".husky/in/in", ".husky/in", "conf", ".git/hooks")]
+for mode in (0, 0o600):
+    for folder in shut:
+        folder.chmod(mode)
+    launch = Launch([], {}, str(ws))
+    at_end = GitRepositories().watch([str(ws)], str(ws))
+    put_back = ProtectedFiles(str(ws), [f"{ws}/conf/mise.toml", f"{ws}/.husky"])
+    assert [oct(ws.joinpath(name).stat().st_mode & 0o777) for name in ("conf", ".husky/in")] == [oct(mode)] * 2
+    subprocess.run(["bash", "-c", command], cwd=ws, check=True)
+    for step in at_end:
+        step(launch)
+    put_back.restore(launch)
+    for folder in reversed(shut):
+        assert folder == ws / "conf" or folder.stat().st_mode & 0o777 in (mode, 0), folder
+        folder.chmod(0o700)
+    assert [path.read_text() for path in files] == ["mine"] * len(files)
+    assert [os.path.relpath(path, ws) for path in launch.restored] == paths, launch.restored
+    assert not launch.not_restored and not launch.git_changes, (launch.not_restored, launch.git_changes)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+def test_what_lies_in_folders_that_a_person_has_shut_stays() -> None:
+    assert not failed_as_user(SHUT_AS_USER, ((command, *paths) for command, paths in SHUT_BEFORE.items()))

@@ -132,12 +132,12 @@ class GitRepositories:
         for path, listing in self.walk.walk(roots, seen.shut, opening=opening, fixed=fixed):
             seen.obeyed += listing.obeyed
             if listing.is_git:
-                seen.found[path] = _repository(path, opening=opening)
+                seen.found[path] = _repository(path, opening, seen.shut)
             if listing.dot_git == "other" and (pointer := _pointer(f"{path}/.git")) is not None:
                 seen.pointers[f"{path}/.git"] = pointer
         for _, target in seen.pointers.values():
             if target not in seen.found and within_any(target, roots) and os.path.isdir(target):
-                seen.found[target] = _repository(target, opening=opening)
+                seen.found[target] = _repository(target, opening, seen.shut)
         seen.whole = self.walk.whole
         return seen
 
@@ -280,11 +280,11 @@ def _is_worktree_of(path: str, common: bytes) -> bool:
     )
 
 
-def _repository(path: str, *, opening: bool) -> GitRepository:
+def _repository(path: str, opening: bool, shut: Collection[str]) -> GitRepository:
     common = _read(f"{path}/commondir")
     settings = tuple(_read(f"{path}/{name}") for name in SETTINGS)
     unfinished = tuple(_unfinished(path, file) for file in UNFINISHED)
-    return GitRepository(settings, common, dict(_hooks(path, opening)), unfinished)
+    return GitRepository(settings, common, dict(_hooks(path, opening, shut)), unfinished)
 
 
 def _unfinished(path: str, file: str) -> bytes:
@@ -292,23 +292,24 @@ def _unfinished(path: str, file: str) -> bytes:
     return UNREADABLE if data and os.path.islink(os.path.dirname(f"{path}/{file}")) else data
 
 
-def _hooks(path: str, opening: bool) -> Iterator[tuple[str, str]]:
+def _hooks(path: str, opening: bool, shut: Collection[str]) -> Iterator[tuple[str, str]]:
     """Each executable hook and each old file of a remote, with its digest."""
     for kind in ("hooks", *REMOTES):
-        yield from _files_of(path, kind, opening)
+        yield from _files_of(path, kind, opening, shut)
 
 
-def _files_of(path: str, kind: str, opening: bool) -> Iterator[tuple[str, str]]:
+def _files_of(path: str, kind: str, opening: bool, shut: Collection[str]) -> Iterator[tuple[str, str]]:
     """The files of one folder. If that is a link or cannot be listed, it stands for all of them.
 
-    With `opening`, a folder that cannot be listed is given the rights for that: git would run what lies in it.
+    With `opening`, a folder that cannot be listed is given the rights for that: git would run what lies in it. One
+    that was shut before and is still passed by nobody stays so.
     """
     folder = f"{path}/{kind}"
     try:
         if os.path.islink(folder):
             yield kind, f"link {os.readlink(folder)}"
             return
-        names = _names(folder, opening)
+        names = _names(folder, opening and not (folder in shut and _passed_by_nobody(folder)))
     except PermissionError:
         yield kind, "a folder that cannot be listed"
         return
@@ -337,6 +338,10 @@ def _names(folder: str, opening: bool) -> list[str]:
         if not opening or not give_rights_to_list(folder):
             raise
     return os.listdir(folder)
+
+
+def _passed_by_nobody(folder: str) -> bool:
+    return not os.lstat(folder).st_mode & 0o111
 
 
 def _pointer(path: str) -> tuple[bytes, str] | None:

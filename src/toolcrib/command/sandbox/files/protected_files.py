@@ -18,7 +18,7 @@ from toolcrib.command.sandbox.files.paths import between, names_in, within, with
 from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in, set_folder_mode
 from toolcrib.command.sandbox.files.running_records import RunningRecords, records_of
 from toolcrib.command.sandbox.interface import Launch
-from toolcrib.dataclass import dataclass
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 # Of a protected path, the bytes of a file and the number of files whose content is recorded. What is larger or comes
@@ -61,6 +61,11 @@ class ProtectedFiles:
         self._accepted: dict[str, SavedFile | None] = {}
         with self._running.lock:
             self.before = recorded(root, self.paths)
+            shut = not os.access(root, LOOKED_INTO)
+            for path in self.paths:
+                if shut or _may_be_unseen(root, path) or _has_shut_folders(self.before.get(path, {})):
+                    with _passable(root, path):
+                        self.before[path] = _whole_tree(root, path)
             self._running.add(self)
 
     def restore(self, launch: Launch) -> None:
@@ -126,7 +131,7 @@ class ProtectedFiles:
 
     def _put_back(self, path: str, before: Mapping[str, SavedFile], launch: Launch) -> None:
         with _passable(self.root, path):
-            if not _without_links_above(self.root, path) and dict(_tree(self.root, path)) == before:
+            if not _without_links_above(self.root, path) and _whole_tree(self.root, path) == before:
                 return
             if before:
                 _real_folders(self.root, path)
@@ -222,29 +227,41 @@ def _may_be_unseen(root: str, path: str) -> bool:
 def _passable(root: str, path: str) -> Generator[None]:
     """Gives the folders above a path the rights that a command may have taken from them, for as long as it is open."""
     modes: dict[str, int] = {}
-    for part in (root, *between(root, path)):
-        with suppress(OSError), _place(root, part) as (fd, name):
-            mode = stat.S_IMODE(os.lstat(name, dir_fd=fd).st_mode)
-            give_rights(fd, name)
-            if mode & 0o700 != 0o700:
-                modes[part] = mode
     try:
+        for part in (root, *between(root, path)):
+            with suppress(OSError), _place(root, part) as (fd, name):
+                _give_rights(fd, name, part, modes)
         yield
     finally:
-        for part, mode in reversed(modes.items()):
-            with suppress(OSError), _place(root, part) as (fd, name):
-                set_folder_mode(fd, name, mode)
+        _set_modes(root, modes)
 
 
-def _give_rights_inside(root: str, path: str) -> None:
-    """Gives all folders in a path the rights to be listed and changed, which a command may have taken from them."""
+def _give_rights_inside(root: str, path: str) -> dict[str, int]:
+    """Gives all folders in a path the rights to be listed and changed; returns the modes of those that lacked one."""
+    modes: dict[str, int] = {}
     todo = [path]
     while todo:
         place = todo.pop()
         with suppress(OSError), _place(root, place) as (fd, name):
             if _kind(fd, name) == stat.S_IFDIR:
-                give_rights(fd, name)
+                _give_rights(fd, name, place, modes)
                 todo += (f"{place}/{inner}" for inner in _names(fd, name))
+    return modes
+
+
+def _give_rights(fd: int, name: str, path: str, modes: dict[str, int]) -> None:
+    """Gives a folder the rights to be listed and changed; notes its mode if it lacked one. Raises OSError."""
+    mode = stat.S_IMODE(os.lstat(name, dir_fd=fd).st_mode)
+    give_rights(fd, name)
+    if mode & 0o700 != 0o700:
+        modes[path] = mode
+
+
+def _set_modes(root: str, modes: Mapping[str, int]) -> None:
+    """Sets the modes of folders, inner ones first."""
+    for path, mode in reversed(modes.items()):
+        with suppress(OSError), _place(root, path) as (fd, name):
+            set_folder_mode(fd, name, mode)
 
 
 def _without_links_above(root: str, path: str) -> bool:
@@ -292,6 +309,23 @@ def _names(fd: int, name: str) -> list[str]:
         return os.listdir(folder)
     finally:
         os.close(folder)
+
+
+def _has_shut_folders(state: Mapping[str, SavedFile]) -> bool:
+    return any(stat.S_ISDIR(saved.kind) and saved.mode & 0o500 != 0o500 for saved in state.values())
+
+
+def _whole_tree(root: str, path: str) -> dict[str, SavedFile]:
+    """The state of a path, also of what lies in shut folders. They are opened for that, and then shut again."""
+    state = dict(_tree(root, path))
+    if not _has_shut_folders(state):
+        return state
+    modes = _give_rights_inside(root, path)
+    try:
+        state = dict(_tree(root, path))
+    finally:
+        _set_modes(root, modes)
+    return {name: replace(saved, mode=modes.get(name, saved.mode)) for name, saved in state.items()}
 
 
 def _tree(root: str, path: str) -> Iterator[tuple[str, SavedFile]]:

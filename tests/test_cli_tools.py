@@ -561,3 +561,30 @@ def test_a_signal_ends_a_call_in_good_order(tmp_path: Path, number: signal.Signa
         said = process.communicate(timeout=30)[0]
     assert (process.returncode, hook.read_text()) == (128 + number, "mine"), said
     assert said == "toolcrib: shell was cancelled\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
+def test_a_signal_that_is_ignored_as_with_nohup_ends_no_call(tmp_path: Path, name: str) -> None:
+    ready = tmp_path / "ready"
+    command = f"touch {ready.name}; sleep 0.5; echo done"
+    call = [
+        sys.executable,
+        "-m",
+        "toolcrib",
+        "tools",
+        "call",
+        "shell",
+        json.dumps({"command": command}),
+        "--autonomy",
+        "full",
+    ]
+    with subprocess.Popen(
+        ["sh", "-c", f'trap "" {name}; exec "$@"', "sh", *call],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        while not ready.exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(getattr(signal, f"SIG{name}"))
+        said, problems = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, "done\n"), problems

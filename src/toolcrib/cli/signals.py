@@ -13,7 +13,10 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 @contextmanager
 def at_signals(numbers: Iterable[int], handler: Callable[[int], None]) -> Generator[None]:
-    """Call `handler` in the running event loop when one of these signals comes, as long as the block lasts."""
+    """Call `handler` in the running event loop when one of these signals comes, as long as the block lasts.
+
+    A signal that this process was started to ignore, as with `nohup`, stays ignored.
+    """
     loop = asyncio.get_running_loop()
     before: dict[int, object] = {}
     added: list[int] = []
@@ -23,6 +26,8 @@ def at_signals(numbers: Iterable[int], handler: Callable[[int], None]) -> Genera
 
     try:
         for number in numbers:
+            if signal.getsignal(number) is signal.SIG_IGN:
+                continue
             try:
                 loop.add_signal_handler(number, handler, number)
                 added.append(number)

@@ -257,7 +257,7 @@ def _give_rights(fd: int, name: str, path: str, modes: dict[str, int]) -> None:
         modes[path] = mode
 
 
-def _set_modes(root: str, modes: Mapping[str, int]) -> None:
+def _set_modes(root: str, modes: dict[str, int]) -> None:
     """Sets the modes of folders, inner ones first."""
     for path, mode in reversed(modes.items()):
         with suppress(OSError), _place(root, path) as (fd, name):

@@ -380,7 +380,10 @@ def test_steps_of_a_users_own_rebase_stay(ws: Path, kind: str) -> None:
     [
         ("", True),
         ("'--whitespace=fix' '-C1' '-p2' '--directory=a b' '--reject'", True),
+        (r"'--exclude=it'\''s' '--include=a'\!'b c' '-p1'", True),
         ("'--build-fake-ancestor=x'", False),
+        (r"'--exclude=it'\''' '--build-fake-ancestor=x'", False),
+        (r"'--exclude=a'\x'b'", False),
         ("'--whitespace=fix' '--build-fake-anc' 'x'", False),
         ("'--include='\\''x' '--build-fake-ancestor=x'", False),
         ("-p1 --unsafe-paths", False),

@@ -24,9 +24,10 @@ OPTIONS = frozenset(
     b"commit-use-reference".split()
 )
 # What `git am` and `git rebase --apply` hand on to `git apply`.
+IN_QUOTES = rb"[^']*(?:'\\['!]'[^']*)*"  # git ends the quotes for a `'` and a `!`
 OF_APPLY = re.compile(
-    rb"(?:\s*'(?:--(?:whitespace|directory|exclude|include)=[^']*|--ignore-space-change|--ignore-whitespace|--reject|"
-    rb"-[Cp][0-9]+)')*\s*"
+    rb"(?:\s*'(?:--(?:whitespace|directory|exclude|include)=" + IN_QUOTES + rb"|"
+    rb"--ignore-space-change|--ignore-whitespace|--reject|-[Cp][0-9]+)')*\s*"
 )
 
 

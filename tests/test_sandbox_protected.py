@@ -456,6 +456,29 @@ def test_what_a_tool_writes_while_a_command_runs_stays(kind: type[Any], ws: Path
     }  # fmt: skip
 
 
+def test_what_a_tool_writes_for_git_while_a_command_runs_stays(kind: type[Any], ws: Path) -> None:
+    for folder in ("", "sub"):
+        subprocess.run(["git", "init", "-q", str(ws / folder)], check=True)
+    mine = b"[alias]\n\tmine = !true\n"
+    launch = ended(kind(ws), "git init -q new; printf '[alias]\n\tx = !true\n' >> new/.git/config", ws)
+    for folder in (".git", "sub/.git"):
+        Workspace(ws).apply([Write(f"{folder}/config", (ws / folder / "config").read_bytes() + mine)])
+    Workspace(ws).apply(
+        [Write("sub/.git/hooks/pre-commit.sample", b"mine"), Write("sub/.git/remotes/x", b"URL: ext::mine")]
+    )
+    Workspace(ws).apply([Write("tree/.git", b"gitdir: /elsewhere/of/a/person")])
+    with (ws / "sub/.git/config").open("ab") as file:
+        file.write(b"[core]\n\tpager = of the command, which still runs\n")
+    launch.close()
+    for folder in (".git", "sub/.git"):
+        text = (ws / folder / "config").read_bytes()
+        assert mine in text and b"pager" not in text
+    assert b"x = !true" not in (ws / "new/.git/config").read_bytes()
+    assert (ws / "sub/.git/remotes/x").read_bytes() == b"URL: ext::mine"
+    assert (ws / "sub/.git/hooks/pre-commit.sample").read_bytes() == b"mine"
+    assert (ws / "tree/.git").is_file()
+
+
 # -- by a plain user, from whom a command can take the rights to its own folders
 
 # {what a command does: the protected paths}.

@@ -24,7 +24,7 @@ from toolcrib.command.sandbox.files.nested_executed_files import NestedFiles
 from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
-from toolcrib.dataclass import dataclass, field
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 SETTINGS = ("config", "config.worktree")
@@ -55,6 +55,22 @@ class GitRepository:
     hooks: dict[str, str]
     unfinished: tuple[bytes, ...] = (b"",) * len(UNFINISHED)
 
+    def with_file(self, name: str, data: bytes) -> GitRepository:
+        """The same with another content of one of the files."""
+        if name == "commondir":
+            return replace(self, common=data)
+        if name.partition("/")[0] in ("hooks", *REMOTES):
+            return replace(self, hooks={**self.hooks, name: _digest(data)})
+        return replace(
+            self,
+            settings=tuple(
+                data if file == name else was for file, was in zip(SETTINGS, self.settings, strict=True)
+            ),
+            unfinished=tuple(
+                data if file == name else was for file, was in zip(UNFINISHED, self.unfinished, strict=True)
+            ),
+        )
+
 
 @dataclass
 class RepositoryScan:
@@ -69,6 +85,17 @@ class RepositoryScan:
     shut: set[str] = field(default_factory=set)
     whole: bool = True
     obeyed: list[str] = field(default_factory=list)
+
+    def accept(self, path: str, data: bytes | None) -> None:
+        """Takes what a tool has just written to a file (None: it was removed) for what was there before the command."""
+        for folder, repository in self.found.items():
+            if within(path, folder) and path != folder:
+                self.found[folder] = repository.with_file(path[len(folder) + 1 :], data or b"")
+        if (
+            os.path.basename(path) == ".git"
+            and (led := _led_to(os.path.dirname(path), data or b"")) is not None
+        ):
+            self.pointers[path] = led
 
     def correct(self, before: RepositoryScan, after: RepositoryScan) -> None:
         """Forgets what an earlier command changed, whose scans these are: it is not what was there before this one."""
@@ -328,7 +355,11 @@ def _files_of(path: str, kind: str, opening: bool, shut: Collection[str]) -> Ite
         if stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and runs):
             data = _read(f"{folder}/{name}")
             stamp = f"{status.st_ino} {status.st_ctime_ns}" if data == UNREADABLE else ""
-            yield f"{kind}/{name}", stamp or hashlib.sha256(data).hexdigest()
+            yield f"{kind}/{name}", stamp or _digest(data)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _names(folder: str, opening: bool) -> list[str]:
@@ -354,7 +385,11 @@ def _pointer(path: str) -> tuple[bytes, str] | None:
             return os.fsencode(f"link {link}"), os.path.realpath(path) if os.path.isdir(path) else ""
     except OSError:
         return None
-    data = _read(path)
+    return _led_to(folder, _read(path))
+
+
+def _led_to(folder: str, data: bytes) -> tuple[bytes, str] | None:
+    """The content of a file `.git` in a folder, and the folder that it leads to; None if it leads to none."""
     if not data.startswith(LEADS_TO):
         return None
     return data, place_named(folder, data.removeprefix(LEADS_TO))

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from toolcrib.command.sandbox.files.executed_files import PUT_BACK
 from toolcrib.command.sandbox.files.paths import between, names_in, within, within_any
 from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in, set_folder_mode
-from toolcrib.command.sandbox.files.running_records import RunningRecords, records_of
+from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
@@ -91,14 +91,18 @@ class ProtectedFiles:
             except OSError as problem:  # which keeps no other path from being put back
                 launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
 
-    def may_put_back(self, path: str) -> bool:
+    def accept(self, path: str, data: bytes | None) -> None:
+        """Takes what a tool has just written to a file (None: it was removed) for what was there before the command."""
+        if not self._may_put_back(path):
+            return
+        with suppress(OSError):
+            mode = 0 if data is None else stat.S_IMODE(os.lstat(path).st_mode)
+            self._accepted[path] = None if data is None else SavedFile(stat.S_IFREG, mode, data, (0, 0, 0))
+
+    def _may_put_back(self, path: str) -> bool:
         """Whether a file is one of these, or may come to be one because of its name."""
         below = path.removeprefix(self.root) + "/"
         return within_any(path, self.paths) or any(f"/{name}/" in below for name in PUT_BACK)
-
-    def accept(self, path: str, state: SavedFile | None) -> None:
-        """Takes the state of a file, or None for no file, for that before the command. No command made it."""
-        self._accepted[path] = state
 
     def _before(self, path: str, after: Mapping[str, SavedFile]) -> dict[str, SavedFile]:
         """What a path shall be again: what was recorded, and what was accepted since."""
@@ -149,20 +153,6 @@ class ProtectedFiles:
             launch.not_restored += [_set_aside(self.root, name, problem) for name, problem in failed.items()]
             if not failed:
                 launch.restored.append(path)
-
-
-def accept_changes(workspace: str, changed: Mapping[str, bytes | None]) -> None:
-    """Lets the commands that run now in a workspace leave files as a tool has just written or removed (None) them."""
-    running = records_of(workspace)
-    with running.lock:
-        for record in running.of_kind(ProtectedFiles):
-            for path, data in changed.items():
-                if not record.may_put_back(path):
-                    continue
-                with suppress(OSError):
-                    mode = 0 if data is None else stat.S_IMODE(os.lstat(path).st_mode)
-                    state = None if data is None else SavedFile(stat.S_IFREG, mode, data, (0, 0, 0))
-                    record.accept(path, state)
 
 
 def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]:

@@ -7,13 +7,22 @@ out of the later records, too: the end of the later command would bring it back.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from itertools import count
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-__all__ = ["RunningRecords", "may_run_in", "records_of"]
+__all__ = ["RunningRecords", "accept_changes", "records_of"]
 
-Record = TypeVar("Record")
+
+class RunningRecord(Protocol):
+    """What was recorded before a command."""
+
+    def accept(self, path: str, data: bytes | None) -> None:
+        """Takes what a tool has just written to a file (None: it was removed) for what was there before the command."""
+
+
+Record = TypeVar("Record", bound=RunningRecord)
 
 
 class RunningRecords:
@@ -24,16 +33,23 @@ class RunningRecords:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._records: WeakValueDictionary[int, object] = WeakValueDictionary()
+        self._records: WeakValueDictionary[int, RunningRecord] = WeakValueDictionary()
         self._numbers = count()
 
-    def add(self, record: object) -> None:
+    def add(self, record: RunningRecord) -> None:
         self._records[next(self._numbers)] = record
 
     def of_kind(self, kind: type[Record]) -> list[Record]:
         """The records of a kind, in their order."""
         known = sorted(self._records.items(), key=lambda item: item[0])
         return [found for _, found in known if isinstance(found, kind)]
+
+    def accept(self, changed: Mapping[str, bytes | None]) -> None:
+        """Lets the commands leave files as a tool has just written or removed (None) them."""
+        with self.lock:
+            for record in list(self._records.values()):
+                for path, data in changed.items():
+                    record.accept(path, data)
 
     def later_than(self, record: Record) -> list[Record]:
         """The records of the same kind that were added after one."""
@@ -56,6 +72,7 @@ def records_of(workspace: str) -> RunningRecords:
         return found
 
 
-def may_run_in(workspace: str) -> bool:
-    """Whether this process may run commands in a workspace now."""
-    return workspace in _known
+def accept_changes(workspace: str, changed: Mapping[str, bytes | None]) -> None:
+    """Lets the commands that run now in a workspace leave files as a tool has just written or removed (None) them."""
+    if (running := _known.get(workspace)) is not None:
+        running.accept(changed)

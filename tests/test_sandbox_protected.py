@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -477,6 +478,17 @@ def test_what_a_tool_writes_for_git_while_a_command_runs_stays(kind: type[Any], 
     assert (ws / "sub/.git/remotes/x").read_bytes() == b"URL: ext::mine"
     assert (ws / "sub/.git/hooks/pre-commit.sample").read_bytes() == b"mine"
     assert (ws / "tree/.git").is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there are folders opened to be listed")
+def test_no_folder_gets_rights_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "outside/shut").mkdir(parents=True)
+    (tmp_path / "outside/shut").chmod(0)
+    (tmp_path / "ws").symlink_to("outside")
+    assert not folder_walk.give_rights_to_list(f"{tmp_path}/ws/shut")
+    assert (tmp_path / "outside/shut").stat().st_mode & 0o777 == 0
+    assert folder_walk.give_rights_to_list(f"{tmp_path}/outside/shut")
+    assert (tmp_path / "outside/shut").stat().st_mode & 0o777 == 0o500
 
 
 # -- by a plain user, from whom a command can take the rights to its own folders

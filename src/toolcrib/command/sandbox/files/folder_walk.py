@@ -168,12 +168,17 @@ def _opened(path: str) -> FolderListing | None:
 
 
 def give_rights_to_list(path: str) -> bool:
-    """Gives a folder the rights to be listed. Without them, programs still reach what lies in it by its name."""
+    """Gives a folder the rights to be listed. Without them, programs still reach what lies in it by its name.
+
+    No folder that is reached through a link gets them: another command may put one in the place of an outer folder.
+    """
     try:
         fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC) if HAS_O_PATH else -1
         if fd < 0:
             return False
         try:
+            if os.readlink(f"/proc/self/fd/{fd}") != path:
+                return False
             os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | 0o500)
         finally:
             os.close(fd)

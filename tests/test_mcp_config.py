@@ -366,6 +366,14 @@ def test_a_servers_last_words_have_references_in_place_of_credentials() -> None:
     assert concealing(McpServer("y", command=["x"]), Expansion())("text") == "text"
 
 
+def test_a_credential_is_a_mere_word_if_it_is_as_short_as_one() -> None:
+    text = "postgres of an Administrator with qwmxkzjvbpthgdly"
+    for word, stays in (("postgres", True), ("Administrator", True), ("qwmxkzjvbpthgdly", False)):
+        conceal = concealing(McpServer("x", command=["x"], env={"PASSWORD": word}), Expansion())
+        assert word not in conceal(text)
+        assert (word in conceal(text, words=False)) is stays
+
+
 def test_references_that_touch_are_told_apart_however_their_values_look() -> None:
     server = McpServer(
         "x",

@@ -33,7 +33,9 @@ __all__ = ["Expansion", "MissingValue", "concealing", "references_of"]
 # A reference of either kind, in one pattern: so nothing that is put in is looked at again.
 _EXPRESSION = re.compile(rf"\$\{{([^}}$]*)\}}|{REFERENCE.pattern}")
 SHORTEST = 6  # characters of a value that is looked for in texts
-MERE_WORD = re.compile(r"[A-Za-z]?[a-z]{1,15}|[A-Z]{1,16}")
+MERE_WORD = re.compile(
+    r"[A-Za-z]?[a-z]{1,12}|[A-Z]{1,13}"
+)  # passwords for programs are often 16 small letters
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

@@ -546,7 +546,7 @@ def failed_as_user(code: str, cases: Iterable[Sequence[str]]) -> dict[str, str]:
             os.chown(ws, 54_322, 54_322)
             done = subprocess.run(
                 ["/usr/bin/python3", "-B", "-c", code, str(ws), *arguments],
-                env={"PYTHONPATH": str(Path(place, "lib"))}, capture_output=True, text=True, cwd="/", check=False,
+                env={"PYTHONPATH": str(Path(place, "lib")), "PATH": os.defpath}, capture_output=True, text=True, cwd="/", check=False,
             )  # fmt: skip
             if done.returncode:
                 failed[arguments[0]] = done.stderr
@@ -609,3 +609,32 @@ for mode in (0, 0o600):
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
 def test_what_lies_in_folders_that_a_person_has_shut_stays() -> None:
     assert not failed_as_user(SHUT_AS_USER, ((command, *paths) for command, paths in SHUT_BEFORE.items()))
+
+
+LAUNCH_AS_USER = """
+import os, subprocess, sys
+os.setgroups([]), os.setgid(54322), os.setuid(54322)
+from pathlib import Path
+from toolcrib.command import sandbox
+ws, folder, name = Path(sys.argv[1]), *sys.argv[2].split("|")
+(ws / folder).mkdir(parents=True)
+(ws / folder / "mine").write_text("mine")
+(ws / folder).chmod(0)
+argv = ["bash", "-c", f"echo ok; chmod 700 {folder} && echo x > {folder}/mine"]
+with getattr(sandbox, name)(ws).launch(argv, cwd=str(ws), env={"PATH": os.environ["PATH"]}) as launch:
+    done = subprocess.run(
+        launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL, capture_output=True
+    )
+assert done.stdout == b"ok\\n", done
+(ws / folder).chmod(0o700)
+assert (ws / folder / "mine").read_text() == "mine"
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+@each("name", BACKENDS)
+def test_commands_run_where_a_person_has_shut_a_protected_folder(name: str) -> None:
+    backend(name)
+    assert not failed_as_user(
+        LAUNCH_AS_USER, [[f"{at}|{BACKENDS[name].__name__}"] for at in (".vscode", ".husky", ".git/hooks")]
+    )

@@ -163,10 +163,17 @@ def _size(size: int | None) -> list[str]:
 
 def _unwritable(path: str, placeholders: Collection[str]) -> list[str]:
     """A read-only mount. An empty folder is replaced by an empty one in memory, which is mounted faster."""
-    is_empty = path in placeholders or (os.path.isdir(path) and not os.listdir(path))
-    if is_empty and bwrap_knows("--perms") and bwrap_knows("--size"):
+    if (path in placeholders or _is_empty(path)) and bwrap_knows("--perms") and bwrap_knows("--size"):
         return ["--perms", "0555", "--size", "4096", "--tmpfs", path]
     return ["--ro-bind-try", path, path]
+
+
+def _is_empty(path: str) -> bool:
+    """Whether a path is a folder without content; never one that cannot be listed."""
+    try:
+        return os.path.isdir(path) and not os.listdir(path)
+    except PermissionError:
+        return False
 
 
 def _emptied(path: str, level: Level) -> list[str]:

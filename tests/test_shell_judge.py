@@ -439,3 +439,20 @@ def test_what_long_commands_cost_grows_with_their_length(piece: str) -> None:
         return lambda: judge(text)
 
     assert growth(judging, 10_000, 80_000, 20) < 20
+
+
+@each(
+    ("first", "piece"),
+    [
+        ("find . ", "-exec echo a ';' "),
+        ("find . ", "-exec cat {} + "),
+        ("find a ", "a "),
+        ("grep x ", "a/b "),
+    ],
+)
+def test_what_a_command_that_can_be_parsed_costs_grows_with_its_length(first: str, piece: str) -> None:
+    def judging(size: int) -> Callable[[], object]:
+        text = first + piece * (size // len(piece))
+        return lambda: judge(text)
+
+    assert growth(judging, 500, 3_500, 20) < 20

@@ -7,6 +7,7 @@ through; whatever else runs another program stops here.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -340,11 +341,12 @@ def _prints_names_only(command: Command) -> bool:
 
 def _find(words: Sequence[Word]) -> Recognised:
     touched: list[TouchedPath] = []
+    shows = False
     followed: list[TouchedPath] = []
     deletes = False
-    waiting = list(words)
+    waiting = deque(words)
     while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
-        root = waiting.pop(0)
+        root = waiting.popleft()
         if root.substitutions:
             raise NotProved("find: a folder that is only known when it runs")
         if root.is_glob and (not root.prefix or root.prefix[0] in "(!),"):
@@ -356,11 +358,16 @@ def _find(words: Sequence[Word]) -> Recognised:
         touched.append(TouchedPath(root.spelled, "read", "subtree", False))
     if not touched:
         touched.append(TouchedPath(".", "read", "subtree", False))
+    roots = [*touched]
     while waiting:
-        text = waiting.pop(0).literal
+        text = waiting.popleft().literal
         if text in FIND_RUNS:
-            known = _find_runs(text, waiting, [word.spelled for word in words])
-            followed += _shown_among(touched, words, known)
+            known = _find_runs(text, waiting)
+            if known.usage.contents and not shows:
+                _names_no_secrets([word.spelled for word in words], known, f"find {text}")
+                shows = True
+            if not followed:
+                followed = _shown_among(roots, words, known)
             touched += [one for one in known.operands if one.path != "{}"]
         elif text == "-delete":
             deletes = True
@@ -371,7 +378,7 @@ def _find(words: Sequence[Word]) -> Recognised:
         elif FIND_WORDS[text]:
             if not waiting or waiting[0].substitutions:
                 raise NotProved(f"find: the value of {text} is missing or only known when it runs")
-            value = waiting.pop(0)
+            value = waiting.popleft()
             if value.is_glob:
                 raise NotProved(
                     f"find: a pattern as the value of {text} (quote it: the shell may make several words of it)"
@@ -384,14 +391,14 @@ def _find(words: Sequence[Word]) -> Recognised:
     return Recognised("find", Synopsis(), [*touched, *followed])
 
 
-def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recognised:
+def _find_runs(option: str, waiting: deque[Word]) -> Recognised:
     """Reads `-exec cmd … {} ;`: `{}` is one argument and begins with a folder that find was given."""
     inner: list[Word] = []
     while waiting and waiting[0].literal not in (";", "+"):
-        inner.append(waiting.pop(0))
+        inner.append(waiting.popleft())
     if not waiting or not inner:
         raise NotProved(f"find: {option} without its end")
-    many = waiting.pop(0).literal == "+"
+    many = waiting.popleft().literal == "+"
     if any(word.substitutions for word in inner):
         raise NotProved(f"find: {option} with arguments that are only known when it runs")
     if any("{}" in word.spelled and word.literal != "{}" for word in inner):
@@ -404,7 +411,6 @@ def _find_runs(option: str, waiting: list[Word], names: Sequence[str]) -> Recogn
         raise NotProved(f"find: {option} with names where {known.name} takes no file")
     if many and not known.usage.inert and known.open_end != "read":
         raise NotProved(f"find: {option} with many names where {known.name} takes one")
-    _names_no_secrets(names, known, f"find {option}")
     return known
 
 

@@ -7,8 +7,10 @@ import base64
 import importlib.util
 import json
 import os
+import re
 import sys
-from collections.abc import AsyncIterator
+import warnings
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
+from tests.growth import growth
 from tests.properties import examples
 from tests.sandbox_runs import backend
 from tests.test_processes import commands_with
 from toolcrib import Agent, Toolbox, ToolCall
+from toolcrib.command.judge.python_code import commands_in_code
 from toolcrib.command.python.session import SessionOutput
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.content import Image
@@ -205,6 +210,38 @@ async def test_a_denied_command_is_denied_where_code_runs_it_and_asks_where_it_m
     )
     asked = {code: (await ruled(code)).code for code in SPEAKS_OF_PUSH}
     assert asked == dict.fromkeys(SPEAKS_OF_PUSH, "rejected")
+
+
+@each(
+    "code",
+    [
+        "x = ''' %s; 1;'''\n[exec(x)]\n",
+        "import os\nx = ' %s; 1;' % 1\n[os.system(x)]\n",
+        "import os\nx = ' %s; 1;'\ny = x + x\nz = y + y\n[os.system(z)]\n",
+        "import a.a.a.a; [import b]\n",
+    ],
+)
+def test_what_it_costs_to_read_code_grows_with_its_length(code: str) -> None:
+    def reading(size: int) -> Callable[[], object]:
+        before, repeated, after = re.split(r"[\[\]]", code)
+        text = before.replace(" %s; 1;", " %s; 1;" * (size // 14)).replace(".a.a.a", ".a" * (size // 4))
+        return lambda: commands_in_code(text + f"{repeated}\n" * (size // 28) + after)
+
+    assert growth(reading, 10_000, 80_000, 20) < 20
+
+
+def test_of_code_that_is_not_read_to_its_end_a_command_is_unknown() -> None:
+    repeated = "x = '''" + "y = 1;" * 9_000 + "'''\n" + "exec(x)\n" * 5
+    many = "import os\n" + "".join(f"os.system('echo {at}')\n" for at in range(250))
+    for code in (repeated, many):
+        commands = commands_in_code(code + "os.system('git push')\n")
+        assert commands is not None and commands.run.endswith("${_}")
+
+
+def test_warnings_about_code_are_not_the_callers() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert commands_in_code(r"import os; os.system('grep \d a')") == (r"grep \d a", r"grep \d a")
 
 
 async def test_a_session_that_may_do_more_than_the_call_is_started_anew(tmp_path: Path) -> None:

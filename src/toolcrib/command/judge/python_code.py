@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 MAX_FOUND = 200
 MAX_DEPTH = 8  # of texts that are put together from others
+MAX_DOTS = 10_000  # Python needs gigabytes for an `import a.a.a...` with more
+MAX_READ = 100_000  # characters of the texts that are commands or code, with all that is put together
 UNKNOWN = "${_}"  # stands in a command for what is only known when the code runs
 # Functions that run a command, whatever object they belong to. Those of SHORT do where subprocess has them.
 RUNS = re.compile(
@@ -35,14 +38,26 @@ class CommandsInCode(NamedTuple):
 NO_COMMANDS = CommandsInCode("", "")
 
 
-def commands_in_code(code: str, depth: int = 0) -> CommandsInCode | None:
+class _Left:
+    """How much of the texts in code is still read, those in code within its texts included."""
+
+    def __init__(self) -> None:
+        self.characters = MAX_READ
+
+
+def commands_in_code(code: str, left: _Left | None = None) -> CommandsInCode | None:
     """The commands that code runs, and its texts of several words. None for code that cannot be read.
 
     >>> commands_in_code("import os; os.system(f'rm {x}'); title = 'git push it'")
     CommandsInCode(run='rm ${_}', perhaps='git push it')
     """
+    if code.count(".") > MAX_DOTS:
+        return None
     try:
-        texts = _Texts(list(ast.walk(ast.parse(code))), depth)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python would print those about the code
+            tree = ast.parse(code)
+        texts = _Texts(list(ast.walk(tree)), left or _Left())
         return CommandsInCode(_lines(texts.run()), _lines(texts.others()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -53,6 +68,7 @@ def _lines(found: Iterator[str]) -> str:
     for words in found:
         lines[words.replace("\n", " ")] = None
         if len(lines) >= MAX_FOUND:
+            lines[UNKNOWN] = None
             break
     return "\n".join(lines)
 
@@ -60,9 +76,9 @@ def _lines(found: Iterator[str]) -> str:
 class _Texts:
     """The texts in code. A name that is assigned once is what was assigned to it."""
 
-    def __init__(self, nodes: Sequence[ast.AST], depth: int) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], left: _Left) -> None:
         self.nodes = nodes
-        self.depth = depth
+        self.left = left
         self.assigned: dict[str, ast.expr | None] = {}
         self.runners: dict[str, bool] = dict.fromkeys(
             SHORT, True
@@ -89,8 +105,11 @@ class _Texts:
                 )
 
     def run(self) -> Iterator[str]:
-        """The commands of calls of functions that run commands."""
+        """The commands of calls of functions that run commands. Those behind what is read are not known."""
         for node in self.nodes:
+            if self.left.characters <= 0:
+                yield UNKNOWN
+                return
             if isinstance(node, ast.Call) and (name := self._runner(node.func)):
                 named = [one.value for one in node.keywords if one.arg in ("args", "cmd", "command")]
                 arguments = [*node.args, *named]
@@ -108,9 +127,7 @@ class _Texts:
 
     def _evaluated(self, arguments: Sequence[ast.expr]) -> str:
         """The commands that code in a text runs."""
-        if self.depth >= MAX_DEPTH or not arguments:
-            return ""
-        return (commands_in_code(self._text(arguments[0]), self.depth + 1) or NO_COMMANDS).run
+        return (commands_in_code(self._text(arguments[0]), self.left) or NO_COMMANDS).run if arguments else ""
 
     def _runner(self, function: ast.expr) -> str:
         """The name of a function that runs commands, "" for another."""
@@ -155,10 +172,13 @@ class _Texts:
 
     def _text(self, node: ast.expr | None, depth: int = 0) -> str:
         """A text that code puts together, with `UNKNOWN` for the parts that nobody knows."""
-        if depth >= MAX_DEPTH or node is None:
+        self.left.characters -= 1
+        if depth >= MAX_DEPTH or node is None or self.left.characters <= 0:
             return UNKNOWN
         if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else UNKNOWN
+            text = node.value if isinstance(node.value, str) else UNKNOWN
+            self.left.characters -= len(text)
+            return text
         if isinstance(node, ast.Name):
             return self._text(self.assigned.get(node.id), depth + 1)
         if isinstance(node, ast.JoinedStr):

@@ -222,7 +222,8 @@ NO_RM = [
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
     "cat missing/../../x; rm x",
 ]  # fmt: skip
-NO_PUSH = ["git push", "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
+NO_PUSH = ["git push", "git -C . -c a=b -c a=b -c a=b -c a=b push", "git --no-pager -c a=b -c c=d --git-dir x -c e=f -c g=h push -f",
+    "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
     "git-push", "/usr/lib/git-core/git-push", "git -c alias.x=push x", "git config --global alias.x push; git x", "git -c alias.x='push -f' x"]  # fmt: skip
 
 
@@ -260,6 +261,8 @@ async def test_a_command_is_recognised_behind_a_chain_of_launchers_and_its_argum
 
 
 PERHAPS_RM = [
+    # More commands in a command than are looked at.
+    "sudo -u a " * 90 + "rm x", "nice -n 5 " * 66 + "rm x", "mytool '" + "echo a; " * 301 + "rm x'", "eval '" + "echo a; " * 301 + "rm x'",
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
     "python3 -c 'import sys; print(\"rm x\")'", "make SHELL='rm x'", "tmux new-session -d rm x", "psql -c 'select 1 \\! rm x'", "env EDITOR='rm x' git commit", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
     "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",

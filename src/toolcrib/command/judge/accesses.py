@@ -116,8 +116,9 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
     # What was proved runs nothing that its words do not show.
     found = itertools.chain(forms(argv, proved=part.proved), () if part.proved else in_words(argv))
-    yield from _hints(form for form in itertools.islice(found, MAX_COMMANDS) if form != known)
-    if not part.proved and not says_all(argv):
+    seen = [*itertools.islice(found, MAX_COMMANDS + 1)]
+    yield from _hints(form for form in seen if form != known)
+    if len(seen) > MAX_COMMANDS or (not part.proved and not says_all(argv)):
         yield Access(Reach.RUN, shlex.join(argv), free=True, hint=True)
     yield from _hosts(part.argv)
     if part.effect == "network":

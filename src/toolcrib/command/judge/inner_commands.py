@@ -141,7 +141,8 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
     if name.startswith("git-"):
         yield ("git", name[4:], *argv[1:])
     if len(argv) > 2 and argv[1].startswith("-"):
-        yield from ((name, *argv[at:]) for at in range(2, min(len(argv), NEAR)) if argv[at][:1] != "-")
+        words = argv[: NEAR if launches(name) else MAX_WORDS]
+        yield from ((name, *argv[at:]) for at in _behind_options(words))
     if depth >= MAX_DEPTH:
         return
     for value in commands_in_options(argv[:MAX_WORDS]):
@@ -156,6 +157,17 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
         yield from _handed_over(argv, depth)
     elif launches(name) and not proved:
         yield from _scripts_of_launcher(argv, depth)
+
+
+def _behind_options(argv: Sequence[str]) -> Iterator[int]:
+    """Where the words of a command may begin that are no options of it, and no values of these."""
+    alone = 0  # words that are behind no option
+    for at in range(2, len(argv)):
+        if argv[at][:1] != "-":
+            alone += argv[at - 1][:1] != "-"
+            if alone >= NEAR:
+                return
+            yield at
 
 
 def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,25 @@ def test_a_helper_may_never_do_more(
     mine = codes(box)
     for name, code in codes(box.restricted(names, rules=rules(verbs), autonomy=lower)).items():
         assert ORDER.index(code) <= ORDER.index(mine[name])
+
+
+def test_a_box_follows_through_one_that_nobody_holds() -> None:
+    box = Toolbox(TOOLS, autonomy="full")
+    helper = box.restricted(["save"]).restricted(autonomy="full")
+    gc.collect()
+    box.policy = RulePolicy("read_only")
+    assert helper.call_sync("save", {"path": "a"}).code == "denied"
+
+
+def test_a_box_follows_a_policy_that_is_set_while_it_is_made() -> None:
+    class Late(RulePolicy):
+        def restricted(self, *args: Any) -> RulePolicy:
+            made = super().restricted(*args)
+            box.policy = RulePolicy("read_only")
+            return made
+
+    box = Toolbox(TOOLS, policy=Late("full"))
+    assert box.restricted().call_sync("save", {"path": "a"}).code == "denied"
 
 
 def test_the_rest_is_shared(tmp_path: Path) -> None:

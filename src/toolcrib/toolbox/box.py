@@ -294,8 +294,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
         restriction = Restriction(tools, rules, autonomy)
         made = copy.copy(self)
-        made._compose_path(restriction.of(self.policy))
-        self._decider.followers.add(made._decider, restriction.of_any)
+        made._compose_path(restriction.of(policy := self.policy))
+        self._decider.followers.add(made._decider, restriction.of_any, policy)
         return made
 
     def _within(self, outer: Toolbox[Any], run: str, most: Effect) -> Toolbox[Deps]:
@@ -315,10 +315,10 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         made._operator = OperatorLog(made.sink, made._mask)
         made._report = Report(made.sink, self._stats, made._operator, made._mask, made.masking, made._audit)
         made._steps = self._steps.without(outer._steps).within(outer._steps)
-        if outer.telemetry.given:
-            made.telemetry = outer.telemetry
-        made._compose_path(BothPolicies(self.policy, outer._decider, most))
-        self._decider.followers.add(made._decider, partial(BothPolicies, outer=outer._decider, most=most))
+        made.telemetry = outer.telemetry if outer.telemetry.given else self.telemetry
+        both = partial(BothPolicies, outer=outer._decider, most=most)
+        made._compose_path(both(policy := self.policy))
+        self._decider.followers.add(made._decider, both, policy)
         return made
 
     # -- the path

@@ -42,7 +42,7 @@ class Decider:
         self.approvals = approvals
         self.runs = runs
         self._masking = masking
-        self.followers = Followers()
+        self.followers = Followers(self)
         self.use(policy)
 
     def use(self, policy: Policy) -> None:

@@ -43,6 +43,6 @@ def with_builtin(box: Box, name: str, tool: Any) -> Box:
     """The box with this tool under the name of a built-in one."""
     made = copy.copy(box)
     made.registry = OverlaidRegistry(box.registry, name, tool)
-    made._compose_path(box.policy)
-    box._decider.followers.add(made._decider, lambda policy: policy)
+    made._compose_path(policy := box.policy)
+    box._decider.followers.add(made._decider, lambda policy: policy, policy)
     return made

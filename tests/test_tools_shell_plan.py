@@ -278,6 +278,7 @@ async def test_a_denied_command_in_a_text_that_may_be_data_asks(ws: Workspace, v
 
 
 OTHERS = [
+    "valgrind --version", "bwrap --version", "perf --help", "strace --version && valgrind --version",
     "ls", "echo rm x", "git commit -m 'rm x'", "grep rm a.txt", "git log | head", "git status", "awk '{print \"rm x\"}' a.txt", "printf 'rm x'",
     "git log --grep='rm x'", "git commit --message='rm x'", "git stash push -u -m 'rm x'", "git stash push -um 'rm x'", "pnpm --filter rm test",
     "git commit --amend -m 'rm x' --trailer a=b", "npm rm x", "docker rm x", "mytool rm x", "sed -i 's/rm /mv /' a.txt",

@@ -112,6 +112,8 @@ def _starts(argv: Sequence[str]) -> dict[int, bool]:
 
 def says_all(argv: Sequence[str], depth: int = 0) -> bool:
     """Whether the words of a command say which commands it launches."""
+    if list(argv[1:]) in (["--version"], ["--help"]):
+        return True
     if len(argv) > MAX_SEARCHED and launches(argv[0].rpartition("/")[2]):
         return False
     while launches(argv[0].rpartition("/")[2]):

@@ -13,7 +13,6 @@ import secrets
 import stat
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TypeVar
 
 from toolcrib.command.sandbox.files.folder_walk import FolderListings, FolderWalk, give_rights_to_list
@@ -139,7 +138,12 @@ class GitRepositories:
             if workspace in roots:
                 given = [root for root in roots if root != workspace and within(root, workspace)]
                 nested = NestedFiles(workspace, before.obeyed, self.walk.folders, given, self.running)
-        return [partial(self._clean_up, roots, before, nested, fixed)]
+
+        def at_end(launch: Launch) -> None:
+            with self.running.lock:
+                self._clean_up(roots, before, nested, fixed, launch)
+
+        return [at_end]
 
     def named(self, root: str, names: frozenset[str]) -> tuple[list[str], bool]:
         """The folders below a root with one of the names, and every `.git` that is no folder; whether it saw all."""
@@ -169,17 +173,6 @@ class GitRepositories:
         return seen
 
     def _clean_up(
-        self,
-        roots: Sequence[str],
-        before: RepositoryScan,
-        nested: NestedFiles | None,
-        fixed: Collection[str],
-        launch: Launch,
-    ) -> None:
-        with self.running.lock:
-            self._clean_up_alone(roots, before, nested, fixed, launch)
-
-    def _clean_up_alone(
         self,
         roots: Sequence[str],
         before: RepositoryScan,

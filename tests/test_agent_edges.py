@@ -265,9 +265,10 @@ async def test_a_turn_that_is_cut_short_closes_everything_that_was_made(calls: i
     if watched:
         agent.toolbox.sink.add(EventLog())
     work = asyncio.create_task(agent.run("x"))
-    async with asyncio.timeout(10):
-        while log.count("made") < calls:
-            await asyncio.sleep(0.01)
+    for _ in range(1_000):
+        if log.count("made") == calls:
+            break
+        await asyncio.sleep(0.01)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work

@@ -26,7 +26,7 @@ from toolcrib.command.background import ProcessOutput, process_output
 from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
 from toolcrib.command.background.typed_line import unfinished
-from toolcrib.command.launch import BoundedOutput, ShellKind
+from toolcrib.command.launch import BoundedOutput, ShellKind, terminal_relay
 from toolcrib.command.launch.screen import TerminalScreen, text_of_terminal
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
@@ -121,6 +121,12 @@ async def test_a_wait_does_not_hold_up_other_calls_of_its_turn(talk: Talk) -> No
     lets_go = ToolCall("shell", {"command": "touch go"})
     waited, _ = await talk.box.call_turn([waits, lets_go], run=talk.box.run)
     assert waited.text.startswith("went") and not waited.structured["running"]
+
+
+def test_a_terminal_has_its_size_when_its_command_starts() -> None:
+    relay = [sys.executable, "-I", "-S", terminal_relay.__file__, "stty", "size"]
+    at_once = [subprocess.Popen(relay, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(40)]
+    assert {one.communicate(timeout=30)[0].strip() for one in at_once} == {b"24 100"}
 
 
 MISBEHAVING = {

@@ -27,6 +27,8 @@ def main() -> None:
 
     pid, terminal = pty.fork()
     if pid == 0:
+        # Here, and not by the parent: the command may ask for it at once.
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         for interrupt in (signal.SIGINT, signal.SIGQUIT):  # ignored by what a shell starts in the background
             signal.signal(interrupt, signal.SIG_DFL)
         try:
@@ -34,7 +36,6 @@ def main() -> None:
         except OSError as problem:
             os.write(2, f"{sys.argv[1]}: {problem.strerror}\n".encode())
         os._exit(127)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda got, _: os.kill(pid, got))
     signal.signal(signal.SIGINT, signal.SIG_IGN)

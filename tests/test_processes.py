@@ -124,7 +124,7 @@ async def test_a_wait_does_not_hold_up_other_calls_of_its_turn(talk: Talk) -> No
 
 
 def test_a_terminal_has_its_size_when_its_command_starts() -> None:
-    relay = [sys.executable, "-I", "-S", terminal_relay.__file__, "stty", "size"]
+    relay = [sys.executable, "-I", "-S", str(terminal_relay.__file__), "stty", "size"]
     at_once = [subprocess.Popen(relay, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(40)]
     assert {one.communicate(timeout=30)[0].strip() for one in at_once} == {b"24 100"}
 

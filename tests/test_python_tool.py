@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -242,6 +243,25 @@ def test_warnings_about_code_are_not_the_callers() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert commands_in_code(r"import os; os.system('grep \d a')") == (r"grep \d a", r"grep \d a")
+
+
+def test_reading_code_in_several_threads_silences_no_other_warnings() -> None:
+    def read() -> None:
+        for _ in range(300):
+            commands_in_code("x = '\\d'\n" * 5)
+
+    commands_in_code("1")
+    before, interval = [*warnings.filters], sys.getswitchinterval()
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    finally:
+        sys.setswitchinterval(interval)
+    assert [*warnings.filters] == before
 
 
 async def test_a_session_that_may_do_more_than_the_call_is_started_anew(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class DelegatedRun:
 
     @property
     def mask(self) -> Mask:
-        """Takes out the secrets of its toolbox, which the outer one may not know."""
+        """Takes the secrets of the agent's own toolbox out of a text. The outer toolbox may not know them."""
         return mask_of(self.run.box.masking)
 
     def _refusal(self, settings: AgentSettings, max_depth: int) -> str:

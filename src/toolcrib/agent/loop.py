@@ -147,7 +147,7 @@ class RunLoop:
 
     @property
     def seconds_before(self) -> float:
-        """How long the run had been running when it ended at its questions, if it goes on from there."""
+        """Seconds that the run had used when it was saved with open questions; 0 for a run that begins."""
         return 0.0 if self._saved is None else self._saved.seconds
 
     async def leave_if_waiting(self, outcome: Outcome[Any]) -> None:

@@ -20,9 +20,7 @@ from toolcrib.visible import IGNORED_IN_FILE_NAMES
 
 __all__ = ["FORMS", "comparable_forms", "comparable_name", "comparable_path", "forms_of_name", "path_pieces"]
 
-MAX_MIXED = (
-    4  # pieces with two forms of a path that is also compared with the one form here and the other there
-)
+MAX_MIXED = 4  # pieces with two forms up to which a path is compared in all mixtures of them
 MAX_CACHED = 500  # characters of a path up to which its comparable form is cached
 
 

@@ -282,7 +282,7 @@ class Approvals:
             self._runs.add_approved(run, tool, approval)
 
     def in_folder(self, lasting: Lasting, identity: str, tool: ResolvedTool) -> str:
-        """What an approval is of: the tool, in its folder if that is not the project's; a user's is of any folder."""
+        """The identity that an approval is of. Except for the user's, a tool in another folder has its own."""
         folder = base_folder(tool) if lasting is not Lasting.USER else ""
         elsewhere = folder and folder != self._folder
         return fingerprint(identity, folder) if elsewhere else identity
@@ -294,7 +294,7 @@ class Approvals:
         return tuple(Lasting) if self._project else (Lasting.RUN, Lasting.USER)
 
     def of_steps(self, ready: Ready, tool: Any, identity: str) -> list[Approval]:
-        """The approvals that count now for steps of a running call, of the kind that `tool` and `identity` name."""
+        """The approvals that hold now for steps of a running call. `tool` and `identity` say of which kind of step."""
         return [
             approval
             for approval in self.active(ready.key.run, tool)

@@ -258,7 +258,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     @property
     def policy(self) -> Policy:
-        """The policy that decides on calls. Another counts from the next decision on, also of restricted boxes."""
+        """The policy that decides on calls. A new one holds from the next decision on, also in restricted boxes."""
         return self._decider.policy
 
     @policy.setter

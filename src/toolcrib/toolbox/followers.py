@@ -1,4 +1,4 @@
-"""What decides by a policy that is made of another one, and changes with it."""
+"""Toolboxes whose policy is made from another toolbox's policy, and made anew when that one changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Derive = Callable[[Policy], Policy]
 
 
 class Decides(Protocol):
-    """What decides by a policy."""
+    """An object that decides calls by a policy: the `Decider` of a toolbox."""
 
     policy: Policy
     followers: Followers
@@ -24,7 +24,7 @@ class Decides(Protocol):
 
 
 class Followers:
-    """What follows the policy of a leader. It does no more once it was given a policy of its own."""
+    """The deciders whose policy is made from that of the leader, until they are given a policy of their own."""
 
     __slots__ = ("_adding", "_known", "_leader", "leader_above")
 
@@ -35,9 +35,10 @@ class Followers:
         self._adding = threading.Lock()
 
     def add(self, decider: Decides, derive: Derive, made_of: Policy) -> None:
-        """Let it decide by what `derive` makes of each policy from now on; its own now is `made_of` the leader's.
+        """Adds a decider. From now on it decides by what `derive` makes of each new policy of the leader.
 
-        It keeps its leader, which may itself follow another.
+        `made_of` is the leader's policy that its present one was made from. The decider keeps its leader alive, as the
+        leader may itself follow another.
         """
         decider.followers.leader_above = self._leader
         with self._adding:
@@ -46,7 +47,7 @@ class Followers:
             self.follow(self._leader.policy)
 
     def follow(self, policy: Policy) -> None:
-        """The toolbox decides by another policy."""
+        """Gives every follower the policy that it makes from the leader's new one."""
         with self._adding:
             known = list(self._known.items())
         for decider, (derive, last) in known:

@@ -26,7 +26,7 @@ def unmasked(value: T) -> T:
 
 
 def mask_of(masking: Masking | None) -> Mask:
-    """What takes secrets out of a toolbox's texts and data, given its masking."""
+    """The function that takes a toolbox's secrets out of texts and data. Without masking it changes nothing."""
     return unmasked if masking is None else masking.mask
 
 

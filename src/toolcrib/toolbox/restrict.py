@@ -47,7 +47,7 @@ class Restriction:
         return made
 
     def of_any(self, policy: Any) -> Policy:
-        """The same; of a policy that cannot be restricted, one that allows nothing."""
+        """A policy restricted. One without a method `restricted` gives a policy that allows nothing; that is logged."""
         from toolcrib.rules.policy import RulePolicy
         from toolcrib.rules.rule import Rule
 

@@ -71,7 +71,7 @@ class ApplyPatchParams(BaseModel):
 
 @dataclass(slots=True)
 class _Planned:
-    """What becomes of one file. `said` is for the model, `note` for a person who is asked."""
+    """The change of one file. `said` tells the model about it, `note` the person who is asked."""
 
     change: Change
     mark: str  # A, M or D, as Codex says it; empty for a file that the model is not told of

@@ -49,7 +49,7 @@ PRINT = {"echo", ":", "exit", "figlet", *EVALUATE}
 
 
 class Perhaps(tuple[str, ...]):
-    """The words of a command in a text that may as well be data, such as a message or a title."""
+    """The words of a command that was found in a text which may be only data, such as a message or a title."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ Forms = Iterator[tuple[str, ...]]
 
 
 def found_in(text: str, depth: int = 0) -> Forms:
-    """Every command that can be recognised in a text, in all its forms."""
+    """All commands that can be recognised in a text, each in every form by which a rule may name it."""
     for command in find_commands(text):
         if command.argv:
             words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
@@ -173,7 +173,7 @@ def _behind_options(argv: Sequence[str]) -> Iterator[int]:
 
 
 def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
-    """Commands in words of several words, which a launcher may hand to a shell unless they are of what it launches."""
+    """Commands in a launcher's arguments with blanks, which it may hand to a shell; not those of its own command."""
     name, (starts, certain) = argv[0].rpartition("/")[2], starts_in(argv)
     if launches_behind(name):
         return
@@ -188,7 +188,7 @@ def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
 
 
 def _handed_over(argv: Sequence[str], depth: int) -> Forms:
-    """Commands that git runs because of its arguments: aliases, settings, and what it runs for each of many things."""
+    """Commands in git's arguments: in aliases and settings, and behind sub-commands such as `bisect run`."""
     for at, word in enumerate(argv[1:MAX_WORDS], start=1):
         following = " ".join(argv[at + 1 : at + 2])
         setting, _, value = word.removeprefix("-c").partition("=")
@@ -211,7 +211,7 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
 
 
 def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
-    """Commands in words of several words, of a program that may run what it is given, or evaluates it as code."""
+    """Commands in arguments that contain blanks, given to a program that may run them or evaluates them as code."""
     name = argv[0].rpartition("/")[2]
     code = traits_of(name).runs == "code"
     if depth >= MAX_DEPTH or name == "git" or (name in PRINT and name not in EVALUATE):
@@ -228,7 +228,7 @@ def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
 
 
 def _texts(text: str, name: str) -> Iterator[tuple[str, bool]]:
-    """The parts of a word that may be commands, and whether they are. A known program goes over to a shell first."""
+    """The parts of an argument that may be commands, and whether it is certain that they are."""
     substitutes = "$(" in text or "`" in text
     if name in EVALUATE:
         yield from [(text, True)] if substitutes else ()

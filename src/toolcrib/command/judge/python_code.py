@@ -1,10 +1,11 @@
-"""Commands in Python code, for rules that deny some: those that it runs, and texts in it that may be some."""
+"""Finds commands in Python code, for rules about commands: those that it runs, and texts that look like one."""
 
 from __future__ import annotations
 
 import ast
 import re
 import shlex
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,6 +14,8 @@ MAX_FOUND = 200
 MAX_DEPTH = 8  # of texts that are put together from others
 MAX_DOTS = 10_000  # Python needs gigabytes for an `import a.a.a...` with more
 MAX_READ = 100_000  # characters of the texts that are commands or code, with all that is put together
+FILE_NAME = "<code that toolcrib reads>"
+OUR_CODE = re.compile(re.escape(FILE_NAME))
 UNKNOWN = "${_}"  # stands in a command for what is only known when the code runs
 # Functions that run a command, whatever object they belong to. Those of SHORT do where subprocess has them.
 RUNS = re.compile(
@@ -29,7 +32,7 @@ FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")
 
 
 class CommandsInCode(NamedTuple):
-    """Texts that are commands, a line each: what the code runs, and what it may as well only speak of."""
+    """Commands, one on each line: `run` are those that the code runs, `perhaps` are texts that may be only data."""
 
     run: str
     perhaps: str
@@ -38,14 +41,17 @@ class CommandsInCode(NamedTuple):
 NO_COMMANDS = CommandsInCode("", "")
 
 
-class _Left:
-    """How much of the texts in code is still read, those in code within its texts included."""
+_filtering = threading.Lock()
+
+
+class _Budget:
+    """How many characters of the texts in code may still be read, with those of code within its texts."""
 
     def __init__(self) -> None:
         self.characters = MAX_READ
 
 
-def commands_in_code(code: str, left: _Left | None = None) -> CommandsInCode | None:
+def commands_in_code(code: str, left: _Budget | None = None) -> CommandsInCode | None:
     """The commands that code runs, and its texts of several words. None for code that cannot be read.
 
     >>> commands_in_code("import os; os.system(f'rm {x}'); title = 'git push it'")
@@ -54,13 +60,21 @@ def commands_in_code(code: str, left: _Left | None = None) -> CommandsInCode | N
     if code.count(".") > MAX_DOTS:
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python would print those about the code
-            tree = ast.parse(code)
-        texts = _Texts(list(ast.walk(tree)), left or _Left())
+        _ignore_warnings()
+        texts = _Texts(list(ast.walk(ast.parse(code, FILE_NAME))), left or _Budget())
         return CommandsInCode(_lines(texts.run()), _lines(texts.others()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _ignore_warnings() -> None:
+    """Keeps Python from printing warnings about the code that is read, and about no other code.
+
+    `warnings.catch_warnings` would not do: what it puts back in one thread is what another has just set.
+    """
+    with _filtering:
+        if not warnings.filters or warnings.filters[0][3] != OUR_CODE:
+            warnings.filterwarnings("ignore", module=OUR_CODE.pattern)
 
 
 def _lines(found: Iterator[str]) -> str:
@@ -76,7 +90,7 @@ def _lines(found: Iterator[str]) -> str:
 class _Texts:
     """The texts in code. A name that is assigned once is what was assigned to it."""
 
-    def __init__(self, nodes: Sequence[ast.AST], left: _Left) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], left: _Budget) -> None:
         self.nodes = nodes
         self.left = left
         self.assigned: dict[str, ast.expr | None] = {}
@@ -156,7 +170,7 @@ class _Texts:
                     yield shlex.join(words)
 
     def _command(self, node: ast.expr, depth: int = 0) -> str:
-        """The command that a text or a list of words stands for."""
+        """The command line of an expression that is a text or a list of words."""
         if depth < MAX_DEPTH and isinstance(node, ast.Name):
             assigned = self.assigned.get(node.id)
             return self._command(assigned, depth + 1) if assigned is not None else UNKNOWN

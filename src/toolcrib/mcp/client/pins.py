@@ -292,7 +292,7 @@ def _of_tools_that_are_gone(
 def _pin_of(
     pins: Mapping[Key, _Pin], gone: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
 ) -> _Pin | None:
-    """The pin of a tool, or that of a tool before it which may have been shown by the same name.
+    """The pin of a tool, or of a tool that is gone and may have been shown by the same name.
 
     Rules go by the name that is shown.
     """

@@ -55,7 +55,7 @@ class GitRepository:
     unfinished: tuple[bytes, ...] = (b"",) * len(UNFINISHED)
 
     def with_file(self, name: str, data: bytes) -> GitRepository:
-        """The same with another content of one of the files."""
+        """A copy in which one of the files has another content."""
         if name == "commondir":
             return replace(self, common=data)
         if name.partition("/")[0] in ("hooks", *REMOTES):
@@ -86,7 +86,7 @@ class RepositoryScan:
     obeyed: list[str] = field(default_factory=list)
 
     def accept(self, path: str, data: bytes | None) -> None:
-        """Takes what a tool has just written to a file (None: it was removed) for what was there before the command."""
+        """Records what a tool has just written to a file (None: it removed it) as the state before the command."""
         for folder, repository in self.found.items():
             if within(path, folder) and path != folder:
                 self.found[folder] = repository.with_file(path[len(folder) + 1 :], data or b"")
@@ -97,7 +97,7 @@ class RepositoryScan:
             self.pointers[path] = led
 
     def correct(self, before: RepositoryScan, after: RepositoryScan) -> None:
-        """Forgets what an earlier command changed, whose scans these are: it is not what was there before this one."""
+        """Takes out what an earlier command changed between its two scans. That was not there before any command."""
         _correct(self.found, before.found, after.found)
         _correct(self.pointers, before.pointers, after.pointers)
 

@@ -92,7 +92,7 @@ class ProtectedFiles:
                 launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
 
     def accept(self, path: str, data: bytes | None) -> None:
-        """Takes what a tool has just written to a file (None: it was removed) for what was there before the command."""
+        """Records what a tool has just written to a file (None: it removed it) as the state before the command."""
         if not self._may_put_back(path):
             return
         with suppress(OSError):

@@ -16,10 +16,10 @@ __all__ = ["RunningRecords", "accept_changes", "records_of"]
 
 
 class RunningRecord(Protocol):
-    """What was recorded before a command."""
+    """The state of files that was recorded before a command started."""
 
     def accept(self, path: str, data: bytes | None) -> None:
-        """Takes what a tool has just written to a file (None: it was removed) for what was there before the command."""
+        """Records what a tool has just written to a file (None: it removed it) as the state before the command."""
 
 
 Record = TypeVar("Record", bound=RunningRecord)
@@ -45,7 +45,7 @@ class RunningRecords:
         return [found for _, found in known if isinstance(found, kind)]
 
     def accept(self, changed: Mapping[str, bytes | None]) -> None:
-        """Lets the commands leave files as a tool has just written or removed (None) them."""
+        """Notes in all records what a tool has just written, or removed (None), so that no command undoes it."""
         with self.lock:
             for record in list(self._records.values()):
                 for path, data in changed.items():
@@ -73,6 +73,6 @@ def records_of(workspace: str) -> RunningRecords:
 
 
 def accept_changes(workspace: str, changed: Mapping[str, bytes | None]) -> None:
-    """Lets the commands that run now in a workspace leave files as a tool has just written or removed (None) them."""
+    """Notes files that a tool has just written, or removed (None). The end of a command that runs now keeps them."""
     if (running := _known.get(workspace)) is not None:
         running.accept(changed)

@@ -1,42 +1,53 @@
-"""The last step before a call runs, where there are limits or an audit log: what is not admitted is not run."""
+"""The last thing before a call runs, where there are limits or an audit log: what is not admitted is not run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+import asyncio
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
+from toolcrib.dataclass import dataclass
 from toolcrib.toolbox import model_messages
+from toolcrib.toolbox.execute import Execution
+from toolcrib.toolbox.foreign import ForeignCall
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.runs import Limiter, Runs
 
 if TYPE_CHECKING:
     from toolcrib.audit import AuditLog
-    from toolcrib.middleware import ExecuteStep, NextExecute
     from toolcrib.prepared import Ready
     from toolcrib.result import ToolResult
-    from toolcrib.rules.limits import Limit
 
-__all__ = ["admission_step", "limiter_of"]
+__all__ = ["Admission"]
 
 
-def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, mask: Mask) -> ExecuteStep:
+@dataclass(slots=True)
+class Admission:
     """Counts a call and notes it in the log before it runs. A call that cannot be noted does not run, and not count."""
 
-    async def step(prepared: Ready, next: NextExecute) -> ToolResult:
-        name, run = prepared.call.name, runs.outermost(prepared.key.run)
-        suspension = runs.suspension(prepared.key.run)
-        counts = suspension is None or not suspension.goes_on(prepared.key)  # once, when it begins
+    limiter: Limiter | None
+    audit: AuditLog | None
+    runs: Runs
+    mask: Mask
+
+    def execution(self) -> Execution:
+        """An execution that begins when its call is admitted."""
+        run = AdmittedExecution()
+        run.admission = self
+        return run
+
+    async def refusal(self, ready: Ready) -> ToolResult | None:
+        """Why a call must not run; None where it may, and is counted and noted."""
+        limiter, name, run = self.limiter, ready.call.name, self.runs.outermost(ready.key.run)
+        suspension = self.runs.suspension(ready.key.run)
+        counts = suspension is None or not suspension.goes_on(ready.key)  # once, when it begins
         if counts and limiter is not None and (why := limiter.take(run, name)):
             return model_messages.rate_limited(name, why)
-        if audit is not None:
-            from toolcrib.toolbox.foreign import ForeignCall  # it needs asyncio
-
+        if self.audit is not None:
             problem = None
             try:
-                grace = prepared.tool.entry.grace
-                problem = await ForeignCall(
-                    audit.decided(prepared, prepared.tool.definition, mask), None, grace
-                )
+                noted = self.audit.decided(ready, ready.tool.definition, self.mask)
+                problem = await ForeignCall(noted, None, ready.tool.entry.grace)
             finally:
                 if problem != "" and counts and limiter is not None:
                     limiter.give_back(run, name)
@@ -44,16 +55,27 @@ def admission_step(limiter: Limiter | None, audit: AuditLog | None, runs: Runs, 
                 return model_messages.tool_error(f"Nothing was run: {problem}.")
         if counts and suspension is not None:
             suspension.count(name, getattr(limiter, "nested_runs", ()))
-        return await next(prepared)
-
-    return step
+        return None
 
 
-def limiter_of(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
-    """A limiter as it is, or a `RateLimits` of the limits that are listed. TypeError for anything else."""
-    if limits is None or hasattr(limits, "take"):
-        return cast("Limiter | None", limits)
-    from toolcrib.rules.limits import RateLimits
+class AdmittedExecution(Execution):
+    """One run of a ready call that begins when the call is admitted. Its deadline counts from then on."""
 
-    listed: Any = limits  # RateLimits says itself what it cannot take
-    return RateLimits(listed)
+    __slots__ = ("admission",)
+
+    admission: Admission
+
+    def __await__(self) -> Generator[Any, Any, ToolResult]:
+        try:
+            refusal = yield from self.admission.refusal(self.ready).__await__()
+        except GeneratorExit:  # nobody waits for the call any more
+            raise
+        except asyncio.CancelledError as cancelled:
+            refusal = model_messages.cancelled(self.ready.call.name, started=False)
+            self.to_raise = cancelled
+        except BaseException as error:
+            refusal = self._failure(error)
+        if refusal is None:
+            return (yield from super().__await__())
+        shown = self._shown(refusal)
+        return shown if not isinstance(shown, Generator) else (yield from shown)

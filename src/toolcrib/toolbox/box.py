@@ -25,7 +25,6 @@ from toolcrib.prepared import Pending, Prepared
 from toolcrib.question import Answer, Question
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
-from toolcrib.toolbox.admission import admission_step, limiter_of
 from toolcrib.toolbox.approvals import Approvals, ApprovalStorage
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.ask import Questions
@@ -47,7 +46,7 @@ from toolcrib.toolbox.report import Record, Report
 from toolcrib.toolbox.resolve import Resolver
 from toolcrib.toolbox.reviewer import Reviewer
 from toolcrib.toolbox.runaway import RunawayCalls
-from toolcrib.toolbox.runs import Limiter, Runs
+from toolcrib.toolbox.runs import Limiter, Runs, limiter_of
 from toolcrib.toolbox.stats import Statistics
 from toolcrib.toolbox.suspensions import Suspensions
 from toolcrib.toolbox.telemetry import Telemetry
@@ -207,20 +206,24 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         )
         previews = self._previews = Previews(self._workers, operator, mask)
         questions = Questions(self._approving, preparation, decider, self.registry, previews, operator, mask)
-        admission = admission_step(self._limiter, self._audit, self._runs, mask)
 
         def make_executor() -> Executor:
-            from toolcrib.toolbox.execute import Executor  # it needs asyncio: loaded for the first call
+            # They need asyncio: loaded for the first call.
+            from toolcrib.toolbox.execute import Execution, Executor
 
+            execution: Callable[[], Execution] = Execution
+            if self._limiter is not None or self._audit is not None:
+                from toolcrib.toolbox.admission import Admission
+
+                execution = Admission(self._limiter, self._audit, self._runs, mask).execution
             return Executor(
                 host, decider, sink, masking, self._stats, self._workers, self._large_results,
-                self._runaway, self._max_output, self._overflow, self._grace, self._random,
+                self._runaway, self._max_output, self._overflow, self._grace, self._random, execution,
             )  # fmt: skip
 
         path = self._path = CallPath(
             preparation, questions, decider, self._report, self._runs, self._runaway, operator, make_executor,
             steps=self._steps.around_execute,
-            own_steps=(admission,) if self._limiter is not None or self._audit is not None else (),
             telemetry=self.telemetry,
             timeout=self._timeout,
             grace=self._grace,

@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.dataclass import dataclass, field
+from toolcrib.dataclass import dataclass
 from toolcrib.errors import traceback_text
 from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer
@@ -64,16 +64,11 @@ class CallPath:
     operator: OperatorLog
     make_executor: Callable[[], Executor]  # the second phase needs asyncio: loaded for the first call
     steps: tuple[ExecuteStep, ...]
-    own_steps: tuple[ExecuteStep, ...]
     telemetry: Telemetry
     timeout: float
     grace: float
     timer: Callable[[], float]
     executor: Executor | None = None
-    plain: bool = field(init=False)  # whether no step stands around calls of every tool
-
-    def __post_init__(self) -> None:
-        self.plain = not (self.steps or self.own_steps)
 
     async def call(
         self, ready: Ready | Unprepared, deps: Any, timeout: float | None, record: Record | None
@@ -91,7 +86,7 @@ class CallPath:
         if self.executor is None:
             self.executor = self.make_executor()
         work: Execution | ExecutionThroughSteps
-        if self.plain and ready.tool.entry.steps is None:
+        if not self.steps and ready.tool.entry.steps is None:
             seconds = timeout or ready.tool.definition.facts.timeout or self.timeout
             work = self.executor.start(ready, deps, seconds)
             if SDK in sys.modules or self.telemetry.given:
@@ -255,16 +250,14 @@ class CallPath:
     def _through_steps(
         self, executor: Executor, ready: Ready, deps: Any, timeout: float | None
     ) -> ExecutionThroughSteps:
-        """The steps of the box, then those of the tool's toolsets, then our own: telemetry, limits, audit log."""
+        """The steps of the box, then those of the tool's toolsets, then the run in its span."""
         from toolcrib.toolbox.large_results import shown_result
         from toolcrib.toolbox.through_steps import ExecutionThroughSteps
 
         shown = partial(shown_result, executor.large_results, executor.shown_to_model)
-        own = self.own_steps
-        if self.telemetry.on:
-            own = (self.telemetry.step(self.report.mask), *own)
+        traced = partial(self.telemetry.traced, mask=self.report.mask) if self.telemetry.on else None
 
-        def execution_of(ready: Ready) -> Execution:
+        def start(ready: Ready) -> Execution:
             seconds = timeout or ready.tool.definition.facts.timeout or self.timeout
             return executor.start(ready, deps, seconds)
 
@@ -275,4 +268,4 @@ class CallPath:
                 self.report.note_refused(Refused(prepared.call, key, settled))
             return settled
 
-        return ExecutionThroughSteps(ready, self.steps, own, execution_of, prepare_anew, shown, self._took_in)
+        return ExecutionThroughSteps(ready, self.steps, traced, start, prepare_anew, shown, self._took_in)

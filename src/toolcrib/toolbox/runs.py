@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from toolcrib.call import CallKey
 from toolcrib.sink import EventSink
@@ -13,10 +13,11 @@ from toolcrib.toolbox.owned import OwnedObjects
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from toolcrib.rules.limits import Limit
     from toolcrib.toolbox.policy import Covers
     from toolcrib.toolbox.suspension import Suspension
 
-__all__ = ["Clock", "Limiter", "Provenance", "Runs"]
+__all__ = ["Clock", "Limiter", "Provenance", "Runs", "limiter_of"]
 
 
 class Clock(Protocol):
@@ -31,6 +32,16 @@ class Limiter(Protocol):
     def take(self, run: str, tool: str) -> str: ...
     def give_back(self, run: str, tool: str) -> None: ...
     def forget(self, run: str) -> None: ...
+
+
+def limiter_of(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
+    """A limiter as it is, or a `RateLimits` of the limits that are listed. TypeError for anything else."""
+    if limits is None or hasattr(limits, "take"):
+        return cast("Limiter | None", limits)
+    from toolcrib.rules.limits import RateLimits
+
+    listed: Any = limits  # RateLimits says itself what it cannot take
+    return RateLimits(listed)
 
 
 class Provenance(NamedTuple):

@@ -22,7 +22,6 @@ from toolcrib.toolbox.operator_log import Mask
 
 if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
-    from toolcrib.middleware import ExecuteStep
     from toolcrib.prepared import Ready
     from toolcrib.result import ToolResult
 
@@ -133,10 +132,6 @@ class Telemetry:
             return result
         finally:
             span.ended(result)
-
-    def step(self, mask: Mask) -> ExecuteStep:
-        """The span of a call as a step around execution."""
-        return lambda prepared, next: self.traced(prepared, next(prepared), mask)
 
 
 class Span:

@@ -132,7 +132,8 @@ class OneRun(Protocol):
 class ExecutionThroughSteps:
     """One execution through the steps around it. Awaiting it gives its result, whatever the steps do.
 
-    `execution_of` starts the run of a call. `prepare_anew` decides on a call that a step changed, and asks if need be.
+    `start` makes the run of a call. `prepare_anew` decides on a call that a step changed, and asks if need be.
+    `traced` awaits a run in its span.
     `took_in` notes what a call that ran brought in from outside. `ready` is the call that ran last, `others` are those
     besides it; their tools are closed by whoever awaits this. Nothing runs any more when the result is there.
     """
@@ -141,8 +142,8 @@ class ExecutionThroughSteps:
         self,
         ready: Ready,
         box_steps: tuple[ExecuteStep, ...],
-        own_steps: tuple[ExecuteStep, ...],
-        execution_of: Callable[[Ready], OneRun],
+        traced: Callable[[Ready, Awaitable[ToolResult]], Awaitable[ToolResult]] | None,
+        start: Callable[[Ready], OneRun],
         prepare_anew: Callable[[ToolCall, CallKey], Awaitable[Ready | ToolResult]],
         shown_to_model: Callable[[Ready, ToolResult], Awaitable[ToolResult]],
         took_in: Callable[[Ready, ToolResult], bool],
@@ -153,8 +154,8 @@ class ExecutionThroughSteps:
         self.inner_calls = 0
         self._first = ready
         self._box_steps = box_steps
-        self._own_steps = own_steps
-        self._execution_of = execution_of
+        self._traced = traced
+        self._start = start
         self._prepare_anew = prepare_anew
         self._shown_to_model = shown_to_model
         self._took_in = took_in
@@ -221,20 +222,13 @@ class ExecutionThroughSteps:
         return await self._through_tool_steps(self._tool_steps(ready.tool), ready)
 
     def _tool_steps(self, tool: ResolvedTool) -> tuple[ExecuteStep, ...]:
-        """The steps of the toolsets that the tool comes from, and our own inside of them."""
+        """The steps of the toolsets that the tool comes from."""
         steps = tool.entry.steps
-        return self._own_steps if steps is None else (*steps.around_execute, *self._own_steps)
+        return () if steps is None else steps.around_execute
 
     async def _through_tool_steps(self, steps: tuple[ExecuteStep, ...], ready: Ready) -> ToolResult:
         if not steps:
             return await self._run(ready)
-        if len(steps) <= len(self._own_steps):
-
-            async def inner(value: Ready | ToolCall) -> ToolResult:
-                assert isinstance(value, Ready)  # our own steps change nothing
-                return await self._through_tool_steps(steps[1:], value)
-
-            return await steps[0](ready, inner)
 
         async def rest(value: Ready) -> ToolResult:
             same = value.tool.entry is ready.tool.entry
@@ -281,8 +275,6 @@ class ExecutionThroughSteps:
 
     async def _run(self, ready: Ready) -> ToolResult:
         self._check_open()
-        if not self._box_steps and ready.tool.entry.steps is None:  # our own steps leave nothing running
-            return await self._run_now(ready)
         task = asyncio.current_task()
         assert task is not None
         self._running[task] = end = asyncio.Event()
@@ -294,10 +286,10 @@ class ExecutionThroughSteps:
 
     async def _run_now(self, ready: Ready) -> ToolResult:
         self.ready = ready
-        work = self._execution_of(ready)
+        work = self._start(ready)
         if work.ctx is not None:
             work.ctx._inner = self.inner_calls  # no key of an inner call is used twice
-        self._last = result = await work
+        self._last = result = await (work if self._traced is None else self._traced(ready, work))
         self.problem = work.problem
         if self._took_in(ready, result):
             self.outside = result.outside = True

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, Protocol
 
 from toolcrib.call import CallKey, ToolCall
+from toolcrib.content import Json, Part
 from toolcrib.context import Context
 from toolcrib.dataclass import replace
 from toolcrib.errors import belongs_to_caller, traceback_text
@@ -107,8 +108,13 @@ def _shown_to_step(ready: Ready) -> Ready:
 def _shown_result(result: ToolResult) -> ToolResult:
     """A result as a step is handed it: what it changes in it is looked at like a result of its own."""
     shown = result.copy()
-    shown.parts = tuple(copy.deepcopy(part) for part in result.parts)
+    shown.parts = tuple(map(_own_part, result.parts))
     return shown
+
+
+def _own_part(part: Part) -> Part:
+    """A part whose data nobody else can change; what has only texts cannot be changed at all."""
+    return copy.deepcopy(part) if part.extras or type(part) is Json else part
 
 
 def _same(one: ToolResult, other: ToolResult) -> bool:

@@ -289,7 +289,7 @@ async def test_closing_reaches_the_connections_of_other_loops() -> None:
         box = Toolbox([])
         await asyncio.to_thread(box.run_sync, model.respond(REQUEST))
         await model.respond(REQUEST)
-        clients = [opened.client for opened in model._clients.values()]
+        clients = model._clients.all()
         assert [client.is_closed() for client in clients] == [False, False]
         await model.aclose()
         assert [client.is_closed() for client in clients] == [True, True]
@@ -317,7 +317,7 @@ async def test_the_loop_goes_on_while_an_sdk_is_imported(
         async with Slow("m", base_url=f"{address}/Ollama", deadline=60) as model:
             answers = await asyncio.gather(*(model.respond(REQUEST) for _ in range(3)))
             assert [answer.message.text for answer in answers] == ["Hello."] * 3
-            assert len(model._clients) == 1
+            assert len(model._clients.all()) == 1
 
 
 async def test_what_is_missing_is_said_before_anything_is_imported() -> None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks, shortened
 from toolcrib.codecs.left_out import left_out
@@ -37,6 +35,7 @@ from toolcrib.models.answer_body import (
     read_body,
 )
 from toolcrib.models.error_answers import SHORTEST_KEY, body_of, seconds_to_wait, where_it_points, without_key
+from toolcrib.models.loop_clients import LoopClients
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing
@@ -45,17 +44,9 @@ from toolcrib.retry import Retry
 from toolcrib.visible import counted, escape_invisible
 
 MAX_RETRIES = 2
-CLOSING = 5.0  # seconds in which another loop has to close its connections
 MAX_TOLD = 10_000  # notes on conversations that are remembered, so that each is said once
 log = logging.getLogger("toolcrib")
 HTTP_MODULES = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "ssl"})
-
-
-class Opened(NamedTuple):
-    """The client of one event loop, and the generator that closes it when the loop ends."""
-
-    client: Any
-    keeper: Any
 
 
 class Transport:
@@ -90,9 +81,8 @@ class Transport:
         self.prices: Prices | None = None
         self.streams = True  # answers to requests with tools, as far as is known
         self._body = dict(body or {})
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Opened] = WeakKeyDictionary()
+        self._clients = LoopClients(self._close)
         self._told: set[str] = set()
-        self._clients_lock = threading.Lock()  # loops of several threads may share a model
 
     @property
     def name(self) -> str:
@@ -294,19 +284,7 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close the connections, also those of other loops that still run. The model can be used again."""
-        here = asyncio.get_running_loop()
-        with self._clients_lock:
-            opened = dict(self._clients)
-            self._clients.clear()
-        elsewhere = [
-            asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_ended(one.keeper), loop))
-            for loop, one in opened.items()
-            if loop is not here and loop.is_running()
-        ]
-        if here in opened:
-            await opened[here].keeper.aclose()
-        if elsewhere:
-            await asyncio.wait(elsewhere, timeout=CLOSING)
+        await self._clients.aclose()
 
     @staticmethod
     async def _close(client: Any) -> None:
@@ -325,37 +303,21 @@ class Transport:
 
     async def _client(self) -> Any:
         """The client of the running loop. Raises ModelError if the model lacks something, or its SDK."""
-        if (client := self._open_client()) is not None:
+        if (client := self._clients.of_this_loop()) is not None:
             return client
         if missing := self.missing():
             raise ModelError(
                 f"no {missing.what} for {self.name}: set {missing.variables[0]}, or pass {missing.option}="
             )
         try:
-            client = await asyncio.to_thread(self._made_client)
+            return await self._clients.open(self._made_client)
         except ImportError as absent:
             raise ModelError(
                 f"model {self.name} needs the {self.sdk_name} package: pip install 'toolcrib[{self.extra}]'"
             ) from absent
-        if (faster := self._open_client()) is not None:  # another request has made one meanwhile
-            await self._close(client)
-            return faster
-        keeper = _closed_at_the_end(partial(self._close, client))
-        await anext(keeper)
-        with self._clients_lock:
-            # A client holds on to its loop, so those of loops that ended would stay for ever.
-            for ended in [other for other in self._clients if other.is_closed()]:
-                del self._clients[ended]
-            self._clients[asyncio.get_running_loop()] = Opened(client, keeper)
-        return client
-
-    def _open_client(self) -> Any:
-        """The client that the running loop has opened and not closed."""
-        opened = self._clients.get(asyncio.get_running_loop())
-        return opened.client if opened is not None and opened.keeper.ag_frame is not None else None
 
     def _made_client(self) -> Any:
-        """A client, made in a thread: importing the SDK and reading certificates takes a second."""
+        """A client of the SDK, which is imported first."""
         for name in self.modules:
             import_module(name)
         return self._make_client()
@@ -430,9 +392,11 @@ class Transport:
         return error.reworded(words if self.name in words else f"{self.name}: {words}")
 
     def _keys(self) -> set[str]:
-        with self._clients_lock:
-            clients = [opened.client for opened in self._clients.values()]
-        given = (getattr(client, name, None) for client in clients for name in ("api_key", "auth_token"))
+        given = (
+            getattr(client, name, None)
+            for client in self._clients.all()
+            for name in ("api_key", "auth_token")
+        )
         return {key.strip() for key in given if isinstance(key, str) and len(key.strip()) >= SHORTEST_KEY}
 
     def _request(self, request: Request, *, stream: bool) -> dict[str, Any]:
@@ -457,18 +421,6 @@ class Transport:
             return
         self._told = {*(self._told if len(self._told) < MAX_TOLD else ()), *news}
         log.warning("the conversation for %s: %s", self.name, told(news))
-
-
-async def _closed_at_the_end(close: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:
-    """Calls `close` when its event loop ends: a loop closes the generators that are still open before it ends."""
-    try:
-        yield
-    finally:
-        await close()
-
-
-async def _ended(keeper: Any) -> None:
-    await keeper.aclose()
 
 
 async def within(

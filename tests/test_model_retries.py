@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import time
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ import pytest
 
 from toolcrib import Agent
 from toolcrib.agent import Budget, Reason
+from toolcrib.events import TextDelta
 from toolcrib.messages import FallbackChunk, Message, Request, Response, RestartChunk, RetryChunk, TextChunk
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat, Scripted
 from toolcrib.models.fallback import Fallback
@@ -38,6 +40,7 @@ class Answer:
     kind: str = "application/json"
     headers: str = ""
     drip: float = 0.0  # seconds between two bytes
+    ends: bool = True  # else the server waits until the client hangs up
 
 
 @dataclass
@@ -74,6 +77,8 @@ async def serving(*answers: Answer) -> AsyncIterator[Peer]:
                 writer.write(said.data[start : start + 1] if said.drip else said.data)
                 await writer.drain()
                 await asyncio.sleep(said.drip)
+            if not said.ends:
+                await reader.read()
         except ConnectionError:
             pass
         writer.close()
@@ -250,6 +255,25 @@ async def test_what_an_answer_used_counts_where_no_other_comes(how: str) -> None
         chat = AnthropicMessages("m", base_url=peer.address, max_retries=len(broken) - 1)
         outcome = await Agent(chat, []).run("go")
     assert (outcome.reason, outcome.usage.total_tokens) == (Reason.MODEL_ERROR, 101 * len(broken))
+
+
+@pytest.mark.parametrize("stands_in", [False, True])
+async def test_what_an_answer_used_counts_where_its_reader_is_cancelled(stands_in: bool) -> None:
+    async with serving(dataclasses.replace(said_by_anthropic(*TEXT), ends=False)) as peer:
+        chat: Any = AnthropicMessages("m", base_url=peer.address)
+        run = Agent(Fallback([chat, chat]) if stands_in else chat, []).start("go")
+        async for event in run:
+            if isinstance(event, TextDelta):
+                run.cancel()
+        outcome = await run
+    assert (outcome.reason, outcome.usage.total_tokens) == (Reason.CANCELLED, 101)
+
+
+async def test_what_an_answer_used_counts_where_its_deadline_passes() -> None:
+    async with serving(dataclasses.replace(said_by_anthropic(*TEXT), ends=False)) as peer:
+        chat = AnthropicMessages("m", base_url=peer.address, deadline=0.5, max_retries=0)
+        outcome = await Agent(chat, []).run("go")
+    assert (outcome.reason, outcome.usage.total_tokens) == (Reason.MODEL_ERROR, 101)
 
 
 async def test_both_sdks_leave_it_to_us() -> None:

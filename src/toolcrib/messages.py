@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -377,6 +377,7 @@ class Request:
 
     `logit_bias` (token id to -100..100), `logprobs` and `top_logprobs` are sent to providers that take them;
     `Codec.features` says which do. `cache` is the `ConversationCache` of a run, which wrote these messages before.
+    `lost` is told what an answer had used that is not read to its end: its reader was cancelled, or a deadline passed.
     """
 
     messages: list[Message]
@@ -391,6 +392,7 @@ class Request:
     top_logprobs: int | None = None
     extras: dict[str, Any] = field(default_factory=dict)
     cache: Any = field(default=None, compare=False, repr=False)
+    lost: Callable[[Usage], None] | None = field(default=None, compare=False, repr=False)
 
 
 def messages_to_json(messages: Iterable[Message]) -> dict[str, Any]:

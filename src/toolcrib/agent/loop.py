@@ -440,6 +440,7 @@ class RunLoop:
     async def _read(self, request: Request, streaming: StreamingTurn, tool_list: ToolList) -> Response:
         """Read the model's answer while it streams, with the partial arguments of its calls."""
         request.messages, request.cache = self._cache.follow(request.messages), self._cache
+        request.lost = self.account.lost
         partial_calls = streaming.early is not None or tool_list.takes_partials
         tell = self._tell if self.box.sink else None
         model = self.settings.model
@@ -449,8 +450,8 @@ class RunLoop:
             model = traced_model(model, self.box)
         if self._typed is not None and tell is not None:
             model = self._typed.watched(model, tell)
-        lost, mask = self.account.lost, mask_of(self.box.masking)
-        answer = read_answer(model, request, streaming, partial_calls, tell, lost, mask)
+        mask = mask_of(self.box.masking)
+        answer = read_answer(model, request, streaming, partial_calls, tell, self.account.lost, mask)
         return await ForeignCall(answer, None, self.box.registry.grace)
 
     def _note(self, words: str) -> None:

@@ -252,6 +252,10 @@ class Transport:
                 await answer.rest()
         except ModelError as known:
             raise self._named(known) from None
+        except (asyncio.CancelledError, GeneratorExit):
+            if not given and request.lost is not None and (begun := self._priced_partial(_partial(decoder))):
+                request.lost(begun.usage)
+            raise
         except Exception as problem:
             if given:
                 return

@@ -1,4 +1,4 @@
-"""The last thing before a call runs, where there are limits or an audit log: what is not admitted is not run."""
+"""The last check before a call runs: counts it against the limits, notes it in the audit log, or refuses it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Admission"]
 
 @dataclass(slots=True)
 class Admission:
-    """Counts a call and notes it in the log before it runs. A call that cannot be noted does not run, and not count."""
+    """Counts a call and notes it in the log before it runs. A call that cannot be noted is neither run nor counted."""
 
     limiter: Limiter | None
     audit: AuditLog | None
@@ -37,7 +37,7 @@ class Admission:
         return run
 
     async def refusal(self, ready: Ready) -> ToolResult | None:
-        """Why a call must not run; None where it may, and is counted and noted."""
+        """The refusal of a call; None for a call that may run, which is then counted and noted."""
         limiter, name, run = self.limiter, ready.call.name, self.runs.outermost(ready.key.run)
         suspension = self.runs.suspension(ready.key.run)
         counts = suspension is None or not suspension.goes_on(ready.key)  # once, when it begins
@@ -59,7 +59,7 @@ class Admission:
 
 
 class AdmittedExecution(Execution):
-    """One run of a ready call that begins when the call is admitted. Its deadline counts from then on."""
+    """One run of a ready call that begins when the call is admitted. Its deadline starts then."""
 
     __slots__ = ("admission",)
 

@@ -70,15 +70,15 @@ class Approval:
 
 
 def prefixes_of(accesses: Iterable[Access] | None) -> tuple[tuple[str, ...], ...]:
-    """What an approval by prefix would remember of a call; empty where one of its commands has no prefix."""
-    commands = _that_need_a_yes(accesses)
+    """The prefixes of a call's commands that an approval would remember; empty where one of them has no prefix."""
+    commands = _commands_to_approve(accesses)
     prefixes = tuple(dict.fromkeys(access.prefix for access in commands))
     return prefixes if commands and all(prefixes) else ()
 
 
 def commands_begin_with(prefixes: Iterable[tuple[str, ...]], accesses: Iterable[Access] | None) -> bool:
-    """Whether each command of a call was proved plain and begins with approved words."""
-    commands = _that_need_a_yes(accesses)
+    """Whether every command of a call that needs approval has known words and begins with an approved prefix."""
+    commands = _commands_to_approve(accesses)
     known = tuple(prefixes)
     return bool(commands) and all(
         access.argv and access.prefix and any(access.argv[: len(prefix)] == prefix for prefix in known)
@@ -111,7 +111,7 @@ def files_lie_below(folders: Iterable[str], accesses: Iterable[Access] | None) -
 
 
 def _may_go_by_folder(ready: Ready) -> bool:
-    """Whether an answer for a folder may stand for this call: a yes to writing is none to destroying."""
+    """Whether an approval for a folder may cover this call: it covers no destructive call, and none that must ask."""
     return ready.effect <= Effect.WRITE and not ready.must_ask
 
 
@@ -152,9 +152,9 @@ def _is_default(schema: Any, value: Any) -> bool:
 
 
 def _means_the_same(ready: Ready, given: dict[str, Any]) -> bool:
-    """Whether the tool is handed the same without what its schema calls defaults.
+    """Whether the tool gets the same params if arguments that equal their defaults are left out.
 
-    Nobody knows that of a foreign schema. The schema of a function follows from its signature, which fills them in.
+    False for a foreign schema: what its tool does without an argument is unknown. A function fills in its defaults.
     """
     from pydantic_core import to_json
 
@@ -170,12 +170,12 @@ def _means_the_same(ready: Ready, given: dict[str, Any]) -> bool:
 
 
 def with_targets(accesses: Iterable[Access] | None, arguments: Any) -> Any:
-    """Arguments with what their names lead to, and the code that they run: an answer is not about any later one."""
+    """Arguments with the files that links lead to and the code that commands run: an answer holds for these alone."""
     leads = [access.code or access.target for access in accesses or () if access.real or access.code]
     return [*leads, arguments] if leads else arguments
 
 
-def _that_need_a_yes(accesses: Iterable[Access] | None) -> list[Access]:
+def _commands_to_approve(accesses: Iterable[Access] | None) -> list[Access]:
     return [access for access in accesses or () if access.reach is Reach.RUN and not access.free]
 
 
@@ -196,7 +196,7 @@ class ApprovalStorage(Protocol):
 
 
 class ExpiryClock:
-    """The time by which approvals expire: where the system's clock is set back, it goes on from where it was.
+    """The clock by which approvals expire: if the system's clock is set back, it goes on from its latest time.
 
     So what has expired stays expired, and nothing lasts longer than it was meant to.
     """
@@ -207,7 +207,7 @@ class ExpiryClock:
         self._asked = time.monotonic()
 
     def __call__(self, at_least: float = 0.0) -> float:
-        """The time in seconds since the epoch, and at least one that is known to have been."""
+        """The time in seconds since the epoch; never less than `at_least` or than it gave before."""
         passed, self._asked = time.monotonic() - self._asked, time.monotonic()
         self._latest = max(self._clock(), at_least, self._latest + passed)
         return self._latest
@@ -282,7 +282,7 @@ class Approvals:
             self._runs.add_approved(run, tool, approval)
 
     def in_folder(self, lasting: Lasting, identity: str, tool: ResolvedTool) -> str:
-        """The identity that an approval is of. Except for the user's, a tool in another folder has its own."""
+        """The identity that an approval is stored under: one for each folder, unless it lasts for the user."""
         folder = base_folder(tool) if lasting is not Lasting.USER else ""
         elsewhere = folder and folder != self._folder
         return fingerprint(identity, folder) if elsewhere else identity
@@ -294,7 +294,7 @@ class Approvals:
         return tuple(Lasting) if self._project else (Lasting.RUN, Lasting.USER)
 
     def of_steps(self, ready: Ready, tool: Any, identity: str) -> list[Approval]:
-        """The approvals that hold now for steps of a running call. `tool` and `identity` say of which kind of step."""
+        """The approvals that hold now for steps of a running call. `tool` and `identity` choose the kind of step."""
         return [
             approval
             for approval in self.active(ready.key.run, tool)

@@ -115,7 +115,7 @@ class Approving:
             yield
 
     async def _given(self, approver: Callable[[Any], Any] | None, asked: Any, count: int) -> Any:
-        """What the approver gives within the time for so many questions; None when there is none, or it fails."""
+        """What the approver gives within the time for `count` questions; None if there is none, or it fails."""
         if approver is None:
             return None
         from toolcrib.toolbox.deadline import DeadlinePassed
@@ -177,9 +177,9 @@ class Approving:
 
 
 def as_reply(question: Question, answer: Answer) -> Answer | None:
-    """The reply to a question for input: options that it has, one unless several may be chosen, words, or values.
+    """The reply to a question for input: options of the question (several only if it allows that), words, or values.
 
-    None where the answer says nothing of these: an approver that says yes to everything has not replied. Raises
+    None for an answer with none of these: an approver that says yes to everything has not replied. Raises
     ValueError, with what is expected, for values that do not fit the form.
     """
     if question.form and answer.allows:

@@ -1,4 +1,4 @@
-"""Asking a person, and what the answer makes of a call. What could have changed meanwhile is checked again."""
+"""Asking a person about a call and acting on the answer. What may have changed meanwhile is checked again."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["AskAgain", "Questions"]
 
 ASKED = "; asked because: "
-MAX_ASKED = 3  # times that a call is asked about while what the question rests on changes
+MAX_ASKED = 3  # times that one call is asked about, if each question is outdated when its answer comes
 
 
 class AskAgain(NamedTuple):
-    """A yes that cannot be taken as it is: the question to ask anew, and the refusal where nobody is asked anew."""
+    """A yes that does not hold: the question to ask again, and the refusal to give where nobody is asked again."""
 
     pending: Pending
     refusal: ToolResult
@@ -40,7 +40,7 @@ class AskAgain(NamedTuple):
 
 @dataclass(slots=True)
 class Questions:
-    """Takes a pending call through its question: preview, ask, check what the answer makes of it."""
+    """Takes a pending call through its question: shows a preview, asks, checks whether the answer still holds."""
 
     approving: Approving
     preparation: Preparation
@@ -53,10 +53,10 @@ class Questions:
     async def settle(
         self, pending: Pending, deps: Any, asking: TurnQuestions | None = None
     ) -> Ready | Pending | ToolResult:
-        """Ask the approver, and again while what the question rests on changes: the call to run, or a refusal.
+        """Ask the approver, and again if the question is outdated by then. Returns the call to run, or a refusal.
 
-        In a run that ends at a question the answer was given beforehand; where it was not, the call stays Pending.
-        Calls of a turn ask one after the other, or together: `asking` puts their questions.
+        In a run that ends at its questions, the answer must have been given before; without one, the call stays
+        Pending. `asking` puts the questions of a turn's calls, one after the other or together.
         """
         suspension = self.decider.runs.suspension(pending.key.run)
         request = self.decider.request_for(pending.ready)
@@ -119,7 +119,7 @@ class Questions:
         return covered and self._for_a_person(pending) is None
 
     def _for_a_person(self, pending: Pending) -> Pending | None:
-        """The question to a person where only a person may say yes by now: something from outside came, say."""
+        """The call as a question, if only a person may allow it by now (its run was tainted, say); else None."""
         decision = self.decider.decide_again(pending.ready)
         only = decision.verb is Verb.ASK and decision.strict
         asked = self.decider.asked(pending.ready, decision, decision.reason) if only else None
@@ -128,7 +128,7 @@ class Questions:
     async def answered(
         self, pending: Pending, answer: Answer | None, deps: Any
     ) -> Ready | ToolResult | AskAgain:
-        """What an answer makes of a pending call: the call to run, a refusal, or a question to ask anew."""
+        """The outcome of an answer to a pending call: the call to run, a refusal, or a question to ask again."""
         name, question = pending.call.name, pending.question
         if not isinstance(answer, Answer):
             return model_messages.nobody_to_ask(name)

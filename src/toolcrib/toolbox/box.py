@@ -493,7 +493,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         return self._portal.run(work)
 
     async def aclose(self) -> None:
-        """End the thread of `call_sync` and `run_sync`, and what was opened there. The box can be used again."""
+        """End the thread of `call_sync` and `run_sync`, and close what was opened there. The box can be used again."""
         await self._runs.owned.close(self.run)
         if self._portal.begun:
             import asyncio

@@ -15,8 +15,8 @@ Work = asyncio.Task[bool]
 class CallOrder:
     """Which earlier calls of a turn each call has to wait for.
 
-    Two calls that only read run side by side; others keep their order if they may touch the same. Earlier calls that
-    one of the others waits for itself are left out, so that a thousand calls are not compared in pairs.
+    Two calls that only read run side by side; others keep their order if they may touch the same resource. An earlier
+    call that another one already waits for is left out, so that a thousand calls are not compared in pairs.
     """
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["cap", "cut_middle"]
 
 MAX_OFFLOAD = 10_000_000  # bytes of a long output that are kept in its file
-ROOM_LEFT = 16 << 20  # bytes of the disk that long outputs leave to others, or a twentieth of a small one
+ROOM_LEFT = 16 << 20  # bytes that long outputs leave free on the disk; on a small disk, a twentieth of it
 HEAD_SHARE = 2 / 3  # of what may be shown, the part that comes from the beginning
 
 

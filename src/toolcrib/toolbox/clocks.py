@@ -10,12 +10,12 @@ Clock = Callable[[], float]
 
 
 def with_fallback(clock: Clock, system: Clock) -> Clock:
-    """A clock as it is handed in; from the first time that it raises, or gives no number, the system's is read."""
+    """A clock that reads the given one until that raises or gives no number, and from then on the system's."""
     if clock is system:
         return clock
     read = clock
 
-    def told() -> float:
+    def read_safely() -> float:
         nonlocal read
         try:
             return read() + 0.0
@@ -28,4 +28,4 @@ def with_fallback(clock: Clock, system: Clock) -> Clock:
             read = system
             return system()
 
-    return told
+    return read_safely

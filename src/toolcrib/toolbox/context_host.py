@@ -161,7 +161,7 @@ class ContextHost:
             return decision.rule or "its effect is allowed"
         if not decision.strict and not person_only and ctx.approved and request.free:
             return "it belongs to the call, which was approved"
-        # What only a person gives is remembered apart: an "always" of another kind does not stand for it.
+        # Permissions that only a person gives are remembered under their own identity: no other "always" covers them.
         kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
         mark = fingerprint(definition.identity, [kind, action, list(patterns)])
         identity = fingerprint(definition.identity, kind) if person_only else definition.identity
@@ -309,9 +309,9 @@ class ContextHost:
         done: Mapping[int, ToolResult],
         record: Record | None,
     ) -> list[ToolResult]:
-        """Walk calls that a tool makes at one time as those of a turn; `done` are results that some have already.
+        """Run calls that a tool makes at one time, like those of a turn; `done` are results that some have already.
 
-        They may be of the tools that are `shown` to the model, where it chose them.
+        `shown` is the list of tools from which the model chose, where a model chose these calls.
         """
         from toolcrib.toolbox.turn import TurnCalls
 

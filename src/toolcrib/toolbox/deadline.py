@@ -1,9 +1,9 @@
-"""The deadline of a running tool. It costs nothing until the tool waits, and it is kept.
+"""The deadline of a running tool. It costs nothing until the tool waits.
 
 The coroutine of the tool is driven by hand, inside the task of the caller, with `send` and `throw`. A coroutine that
 never waits needs no deadline. A coroutine that waits is cancelled when its deadline passes, or when its caller is
-cancelled. If it has not stopped a grace later, it is let go: it runs on in a task of its own, and the call is answered
-as of unknown outcome. A timeout of its own is its own affair, and takes nothing from its deadline.
+cancelled. If it has not stopped when its grace is over, it is let go: it runs on in a task of its own, and the call's
+result says that the outcome is unknown. A timeout in the tool's own code does not change the deadline.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Decider:
         self.use(policy)
 
     def use(self, policy: Policy) -> None:
-        """Decide by another policy from now on, also where that is done by what is made of it."""
+        """Decide by another policy from now on. Deciders whose policies are made from this one's follow."""
         self.policy = policy
         self.tracks_taint: bool = getattr(policy, "tracks_taint", False) or self.runs.reviewed
         self.followers.follow(policy)
@@ -79,7 +79,7 @@ class Decider:
             or not policy.looks
             or (effect > policy.looks_up_to and not definition.facts.delegates)
         ):
-            decision = policy.by_effect[effect]  # all that it would look at
+            decision = policy.by_effect[effect]  # it would look at nothing else
         else:
             decision = policy.decide(self.request_for(ready))
             ready = ready._replace(why=decision.rule or (decision.reason if decision.confined else ""))
@@ -147,7 +147,7 @@ def _why_ask(decision: Decision, effect: Effect, edits: tuple[Edit, ...]) -> str
 def _with_doubt(tool: ResolvedTool, params: Any, reason: str) -> tuple[str, bool]:
     """Why a person must be asked, with the tool's own doubt about the call, and whether the tool itself insists.
 
-    A tool that cannot tell asks.
+    If its `doubt` raises, a person is asked.
     """
     try:
         doubt = tool.definition.hooks["doubt"](tool.instance, params)

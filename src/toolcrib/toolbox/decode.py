@@ -1,6 +1,6 @@
 """The second step of a call's path: from the arguments as the model wrote them to validated params.
 
-Arguments that fit, and say no more than was read, go no further than this file.
+Arguments that fit as they are, and lose nothing when they are read, need this file alone.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def decode(
 def _decoded_object(raw: dict[str, Any], definition: Definition) -> Arguments | None:
     """The params of an object that a provider has parsed already; None where it has to be looked at with care.
 
-    It is written and read back once: what is not the same then is no plain JSON. A number that still has its text
-    is equal only where the text says no more than the number.
+    It is written and read back once: if the result differs, the object is no plain JSON. A number that still has its
+    text is equal to the result only if the text has no digits that the number loses.
     """
     from pydantic_core import from_json, to_json
 

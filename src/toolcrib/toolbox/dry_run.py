@@ -41,8 +41,8 @@ class DryRuns:
     ) -> tuple[PolicyRequest | None, Prepared]:
         """What a policy would be asked about a call, and what would become of it. Nothing is run, nobody is asked.
 
-        It passes no middleware. `covers` is what a checkpoint covers that is taken before. The request is None for a
-        call that no policy would be asked about: an unknown tool, invalid arguments.
+        Middleware is left out. `covers` says what a checkpoint would cover that is taken before the call. The request
+        is None for a call that no policy would be asked about: an unknown tool, invalid arguments.
         """
         key, runs = CallKey("dry run", 0, 0), Runs(self.sink)
         runs.set_provenance(key.run, provenance)

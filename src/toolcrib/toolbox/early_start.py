@@ -1,7 +1,7 @@
 """Calls that start while the model still writes: calls that only read, up to the first other call of the turn.
 
-Nothing that changes anything runs before the answer is whole, and what was started for an answer that is
-void is thrown away with it.
+No call that changes something runs before the answer is complete. If an answer is discarded, so are the calls
+that were started for it.
 """
 
 from __future__ import annotations

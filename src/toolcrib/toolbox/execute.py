@@ -60,7 +60,7 @@ class Executor:
 
     def start(self, ready: Ready, deps: Any, seconds: float) -> Execution:
         """A run of a call, which begins when it is awaited."""
-        run = self.execution()  # filled here, as calling its `__init__` would take longer than all of it
+        run = self.execution()  # its fields are set here: an `__init__` would take longer than all of this
         run.executor, run.ready, run.seconds = self, ready, seconds
         run.task = run.timer = run.left = run.to_raise = run.ctx = None  # until it waits
         run.problem, run.waits, run.inner_calls, run.interrupted = "", 0, 0, False

@@ -34,7 +34,7 @@ class ForeignCall(Deadline, Generic[T]):
     """Awaits code of a user once. `seconds` is its deadline, None for none; `grace` how long it may take to stop.
 
     It runs in the task of its caller, so that what was opened in that task can be closed in it. With `keeps_value`, a
-    value counts also while the caller is cancelled, who then has to raise that himself.
+    value is returned even if the caller was cancelled meanwhile; the caller then has to raise the cancellation itself.
     """
 
     __slots__ = ("grace", "keeps_value", "seconds", "work")

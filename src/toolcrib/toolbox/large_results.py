@@ -23,7 +23,7 @@ LARGE = 262_144  # characters above which a result is large
 
 
 class Cancellable(Protocol):
-    """Whoever waits for a call, and raises later what came meanwhile."""
+    """An execution that waits for a thread; a cancellation that comes meanwhile is kept in it, to be raised later."""
 
     to_raise: BaseException | None
 

@@ -117,7 +117,7 @@ async def _described_now(
         described[entry] = definition
     try:
         if shows(definition.facts) and not (definition.unavailable and definition.unavailable(tool)):
-            return await _as_the_world_is(tool_list, entry, tool, definition, ctx)
+            return await _dynamic_spec(tool_list, entry, tool, definition, ctx)
         return None
     finally:
         if entry.owned:
@@ -137,7 +137,7 @@ async def _is_unavailable(
             await close_tool(entry, tool)
 
 
-async def _as_the_world_is(
+async def _dynamic_spec(
     tool_list: ToolList, entry: Entry, tool: Any, definition: Definition, ctx: Context[Any]
 ) -> ToolSpec:
     from toolcrib.dataclass import replace

@@ -22,7 +22,7 @@ MAX_REASON = 2_000  # characters of the reason that a tool's own check gives
 
 
 def short(name: str) -> str:
-    """A name as it may be told again: a model may write one of any length, and with halves of characters."""
+    """A name as it may be repeated: a model may write a name of any length, with half surrogate pairs."""
     name = name.encode("utf-8", "replace").decode()
     return name if len(name) <= MAX_NAME else name[:MAX_NAME] + "…"
 
@@ -158,13 +158,13 @@ def outdated(name: str) -> ToolResult:
 
 
 def other_arguments(arguments: object, masked: Callable[[str], str]) -> str:
-    """What was run instead; what a person wrote there of credentials and secrets is not the model's to know."""
+    """The arguments of a person that were run instead of the model's, with credentials and secrets hidden."""
     said = masked(json.dumps(without_credentials(arguments), ensure_ascii=False, default=str))
     return f"[A person approved the call with other arguments than yours. It was run with: {said[:2000]}]"
 
 
 def unusable(name: str) -> ToolResult:
-    """A person gave arguments that are none: theirs to mend, and nothing that a model could correct."""
+    """A person gave invalid arguments: only that person can correct them, not the model."""
     return ToolResult.of(
         f'The user wanted other arguments for this call of tool "{name}", which could not be used; nothing was run. '
         "Yours were not at fault: ask what they want, or go on without it.",

@@ -25,7 +25,7 @@ class NestedRun(NamedTuple):
 
 
 class HasPolicy(Protocol):
-    """Whose policy may be replaced by another at any time."""
+    """An object whose policy may be replaced at any time."""
 
     policy: Policy
 
@@ -45,7 +45,7 @@ class BothPolicies:
         return self._outer.policy, self._own
 
     def about(self, request: PolicyRequest) -> tuple[Policy, Policy]:
-        """The two policies for a call: of the outer one, absolute paths mean those in the folder of its tool, too."""
+        """The two policies for a call. Absolute patterns of the outer one also match files in the tool's folder."""
         outer = self._outer.policy
         within: Any = getattr(outer, "within", None)
         if within is None:
@@ -86,7 +86,7 @@ class BothPolicies:
         return next((why for reason in reasons if reason is not None and (why := reason(facts))), "")
 
     def within(self, *folders: str) -> BothPolicies:
-        """The same, where absolute paths of its own policy mean those in the folders, too."""
+        """The same, but absolute patterns of its own policy also match files in these folders."""
         own: Any = self._own
         return BothPolicies(own.within(*folders) if hasattr(own, "within") else own, self._outer, self._most)
 
@@ -102,12 +102,12 @@ _MAY = {Effect.READ: "only read", Effect.WRITE: "change, but not destroy, someth
 
 
 def both_limiters(own: Limiter | None, outer: Limiter | None, run: str) -> Limiter | None:
-    """The limits of both for a nested run. One that is among the outer ones already counts each call once."""
+    """The limits of both for a nested run. A limiter that both share is used once."""
     return outer if own is None or own in _all_of(outer) else BothLimiters(own, outer, run)
 
 
 def _all_of(limiter: Limiter | None) -> list[Limiter | None]:
-    """A limiter, or those that it was made of."""
+    """The limiters that a limiter combines; itself if it combines none."""
     return [limiter] if not isinstance(limiter, BothLimiters) else [limiter.own, *_all_of(limiter.outer)]
 
 
@@ -121,7 +121,7 @@ class BothLimiters:
         self.nested_runs: tuple[str, ...] = (
             run,
             *getattr(outer, "nested_runs", ()),
-        )  # whose limits count, too
+        )  # the nested runs that have limits of their own
 
     def resume(self, run: str, taken: Mapping[str, int]) -> None:
         if (resume := getattr(self.own, "resume", None)) is not None:

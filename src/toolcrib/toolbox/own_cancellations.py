@@ -42,7 +42,7 @@ class CancellingScope:
 
 
 def own_cancellations(work: Any, task: asyncio.Task[Any]) -> int:
-    """How many cancellations of a task the scopes that a waiting coroutine has entered have not taken back yet."""
+    """How many cancellations of a task were asked for, and not taken back, by scopes of a waiting coroutine."""
     return sum(_asked(scope) for scope in _scopes(work, task))
 
 
@@ -55,7 +55,7 @@ def let_go(work: Any, task: asyncio.Task[Any], error: BaseException) -> asyncio.
     for scope in [*_scopes(work, task)]:
         for _ in range(_asked(scope)):
             task.uncancel()
-        if (host := _host(scope)) != HOST_IN_ANYIO:  # whose scopes cannot end in another task
+        if (host := _host(scope)) != HOST_IN_ANYIO:  # a scope of anyio cannot end in another task
             setattr(scope, host, other)
     return other
 
@@ -113,7 +113,7 @@ def _waiting(work: Any) -> Generator[Any]:
 
 
 def _held(waiting: Any) -> Generator[Any]:
-    """What the frame of a waiting coroutine has in its variables, and whose methods end its `with` statements."""
+    """The objects in the variables of a waiting coroutine's frame, and those that its `with` statements entered."""
     for thing in gc.get_referents(waiting):
         ends = isinstance(thing, MethodType) and thing.__name__ in ("__exit__", "__aexit__")
         owner = thing.__self__ if ends else thing

@@ -13,7 +13,7 @@ The policy decides once, when a call is prepared. It decides again only where th
 | the call was saved and restored, also with its whole run   | `restore.py`, which prepares it anew |
 | a person or a middleware changed the call                  | it is prepared anew, like any call   |
 
-A call that runs in the same breath in which it was prepared is not decided again.
+A call that runs as soon as it is prepared is not decided again.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class CallPath:
             self.report.ended(work, result, self.timer() - started, record)
         if work.inner_calls:
             self.runs.close_inner(work.ready.key)
-        # Whatever closing does, what was done is recorded by now.
+        # The result is recorded by now: nothing that closing does can change it.
         if work.ready.tool.entry.owned or work.others:
-            work.to_raise = await close_all(self.runaway.others(work.ready, *work.others)) or work.to_raise
+            work.to_raise = await close_all(self.runaway.ended(work.ready, *work.others)) or work.to_raise
         if waits:
             result = await self.wait(work.ready, record)
         if work.to_raise is not None:
@@ -225,7 +225,7 @@ class CallPath:
         return result
 
     def basis(self) -> tuple[Policy, tuple[int, ...]]:
-        """What calls that are prepared now are decided on: the policy, and the version of the registry."""
+        """What decisions made now depend on: the policy, and the version of the registry."""
         return self.decider.policy, self.questions.registry.version
 
     def still_decided_on(self, basis: tuple[Policy, tuple[int, ...]]) -> bool:

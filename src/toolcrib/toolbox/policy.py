@@ -84,8 +84,8 @@ class PolicyRequest:
     """What a policy decides on: the tool's facts, the effect of this call, and its arguments or an action.
 
     `prepared` is the call that would run. A tool's own question in the middle of its work comes with `action`,
-    `patterns` and what it `reached` instead, and the `folder` that its paths are relative to. With both, it is about
-    the one thing that a call `reached`.
+    `patterns` and what it `reached` instead, and the `folder` that its paths are relative to. With both, the
+    request is about the one access of the call in `reached`.
     `taint` names the tools that brought in content from outside so far,
     `user_texts` is what the user of the run wrote. `covers` tells what the checkpoint of this turn can bring back; it
     is None where none was taken.
@@ -125,7 +125,7 @@ class PolicyRequest:
 
     @property
     def delegated(self) -> bool:
-        """Whether all that the call changes is changed by calls that are decided on by themselves."""
+        """Whether the call changes nothing itself: it makes inner calls, which are decided on by themselves."""
         return self.prepared is not None and self.facts.delegates
 
 

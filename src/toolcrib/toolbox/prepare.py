@@ -32,7 +32,7 @@ Unprepared = tuple[ToolCall, CallKey, "ToolList | None"]
 
 @dataclass(slots=True)
 class Preparation:
-    """Makes of a ToolCall what may become of it: Ready, Pending or Refused. It never raises, except when cancelled."""
+    """Turns a ToolCall into a prepared call: Ready, Pending or Refused. It never raises, except when cancelled."""
 
     resolver: Resolver
     decider: Decider
@@ -80,7 +80,7 @@ class Preparation:
         name = call.name
         tool = await self.resolver.resolve(call, key, tool_list, stream, deps)
         if isinstance(tool, Refused):
-            if call.problem and not call.name:  # it never came to a name
+            if call.problem and not call.name:  # the answer broke off before the name
                 return replace(tool, result=model_messages.unreadable_call("", call.problem))
             return tool
         if tool.entry.steps is None:

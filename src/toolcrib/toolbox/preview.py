@@ -49,7 +49,7 @@ class Previews:
     ) -> str:
         """Why the call would fail, as far as the tool can tell from files it may read unasked; "" if it may succeed.
 
-        After a no that was given beforehand the model is told that no, and what the person said with it.
+        Also "" if a person has said no already: the model is told of that no instead, with the person's words.
         """
         given = None if suspension is None else suspension.given(pending.question)
         if "would_fail" not in pending.tool.definition.hooks or not (given is None or given.allows):

@@ -44,8 +44,8 @@ def record_call(runs: Runs, ready: Ready, result: ToolResult) -> bool:
 def from_outside(ready: Ready) -> bool:
     """Whether a call brings in what strangers may have written.
 
-    What its tool declares (`open_world`; a server's word does not count), unless the tool says what the call
-    reaches: then a call that only reads in the workspace does not, and a call that reads elsewhere does.
+    The tool declares it (`open_world`; tools of servers always do), unless it says what the call reaches: then a
+    call that only reads in the workspace brings in nothing foreign, and a call that reads elsewhere does.
     """
     facts = ready.tool.definition.facts
     open_world: bool = facts.open_world or facts.server != ""

@@ -39,7 +39,7 @@ class Entry:
         self.grace = grace  # seconds that making or closing an object may go on after it was cancelled
         inner, self.steps = unwrapped(supplied)
         self.supplied = inner
-        # A long list looks into each entry, so that what is known by now need not be asked for then.
+        # Known definitions are taken now, because making a long list looks into each entry.
         self.compiled: Definition | None = inner._definition if type(inner) is FunctionTool else None
         self.resolved: ResolvedTool | None = None  # of an instance, the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
@@ -92,7 +92,7 @@ class Registry:
         self._toolsets: list[Toolset] = []
         self.lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
         self._changes = 0
-        # What calls found, with nothing to ask or to make. Another dict after each change.
+        # Tools that calls resolved without asking a toolset or a factory. A new dict after each change.
         self.at_hand: dict[str, ResolvedTool] = {}
 
     def add(self, supplied: ToolLike, *, override: bool = False, builtin: bool = False) -> None:
@@ -127,7 +127,7 @@ class Registry:
         return self._builtin[name].supplied if name in self._builtin else None
 
     def given_facts(self) -> tuple[list[Facts], bool]:
-        """The facts of the tools that were given; and whether toolsets and factories supply more, unknown by now."""
+        """The facts of the tools that were given; and whether toolsets and factories may supply more."""
         supplied = [entry.supplied for entry in {**self._builtin, **self._tools}.values()]
         known = [tool.facts for tool in supplied if not isinstance(tool, ToolFactory)]
         return known, bool(self._toolsets) or len(known) < len(supplied)
@@ -158,7 +158,7 @@ class Registry:
             for name in listed:
                 if name in names and not self._override:
                     clash = f"two tools are named {name!r}; prefix or filter one, or pass override=True"
-                    if not getattr(toolset, "remote", False):  # others do not choose names while we run
+                    if not getattr(toolset, "remote", False):  # servers rename tools at any time
                         raise ValueError(clash)
                     if broken is not None:
                         broken[f"{name} of {type(toolset).__name__}"] = clash

@@ -42,7 +42,7 @@ def base_folder(tool: ResolvedTool) -> str:
 
 
 def only_own(touched: Resources) -> bool:
-    """Whether a call touches nothing but what belongs to its run, which a call that may touch any does not touch."""
+    """Whether a call touches only what belongs to its run. It then conflicts with no call that may touch anything."""
     return bool(touched) and all(name.startswith(OWN) for name in touched or ())
 
 

@@ -20,8 +20,8 @@ MAX_KEPT = 1_024  # questions whose execution is remembered
 
 
 class QuestionsOnce:
-    """Gives each restored question the execution of the one that was saved, so that it runs once however often it is
-    restored. Another process knows nothing of it."""
+    """Gives a question that is restored several times the same execution, so that its call runs once. This holds within
+    one process only."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[CallKey, str], OneExecution] = OrderedDict()
@@ -69,7 +69,7 @@ async def restored_call(
         ready = prepared.ready if isinstance(prepared, Pending) else prepared
         ready = ready._replace(call=call, edits=(), changed=True)
         prepared = replace(prepared, ready=ready) if isinstance(prepared, Pending) else ready
-    if isinstance(prepared, Pending):  # what the person was shown rests on what was there then
+    if isinstance(prepared, Pending):  # its preview was made from the state at that time
         question = replace(prepared.question, digest=str(data.get("digest") or ""))
         prepared = replace(prepared, question=question)
     return prepared

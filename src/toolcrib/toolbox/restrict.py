@@ -34,7 +34,7 @@ class Restriction:
             )
 
     def of(self, policy: Any) -> Policy:
-        """A policy restricted. TypeError where it has no method `restricted`, as RulePolicy has."""
+        """The policy, restricted. TypeError where it has no method `restricted`, as RulePolicy has."""
         from toolcrib.rules.policy import RulePolicy
 
         if isinstance(policy, AutonomyPolicy):
@@ -47,7 +47,7 @@ class Restriction:
         return made
 
     def of_any(self, policy: Any) -> Policy:
-        """A policy restricted. One without a method `restricted` gives a policy that allows nothing; that is logged."""
+        """The policy, restricted. If it has no method `restricted`, logs that and returns one that allows nothing."""
         from toolcrib.rules.policy import RulePolicy
         from toolcrib.rules.rule import Rule
 

@@ -29,7 +29,7 @@ class Reports(Protocol):
 
 
 async def with_retries(attempt: Callable[[], Awaitable[Any]], ready: Ready, reports: Reports) -> Any:
-    """The value of the first attempt that does not fail for a while. The deadline is the same for all attempts."""
+    """The value of the first attempt without a transient failure. All attempts share one deadline."""
     key, name, retry = ready.key, ready.call.name, ready.tool.definition.facts.retry
     assert retry is not None
     number = 1

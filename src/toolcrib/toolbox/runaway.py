@@ -19,7 +19,7 @@ class RunawayCalls:
     def __init__(self) -> None:
         self.calls: list[tuple[Ready, Callable[[], bool]]] = []
 
-    def others(self, *calls: Ready) -> list[Ready]:
+    def ended(self, *calls: Ready) -> list[Ready]:
         """Those of the calls that have really ended."""
         return [ready for ready in calls if all(other is not ready for other, _ in self.calls)]
 

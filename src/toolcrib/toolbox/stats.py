@@ -65,7 +65,7 @@ class Statistics(dict[str, ToolStats]):
 def hint(stats: Mapping[str, ToolStats]) -> str:
     """A section for the prompt that names tools that fail often or are slow; empty when there are none.
 
-    It holds names, counts and error codes alone: what a tool said may come from outside, and a prompt must not.
+    It holds names, counts and error codes alone: what a tool said may come from outside, so no prompt may contain it.
     """
     lines: list[str] = []
     for name, item in sorted(stats.items()):

@@ -96,7 +96,7 @@ class Journal:
         return goes_on or (self.effect is Effect.READ and not self.acted)
 
     async def others(self) -> None:
-        """Wait for the inner calls that run beside: each ends or waits too before the tool is left."""
+        """Wait for the other inner calls: each ends, or waits for an answer too, before the tool is left."""
         import asyncio
 
         while self.running:
@@ -155,7 +155,7 @@ class Suspension:
     def waits_inside(self, ready: Ready, result: ToolResult, *, cancelled: bool) -> bool:
         """Whether a call that ran has met a question inside, so that it waits; it is noted then.
 
-        What the tool made of it does not count. A call that was stopped has ended, and so has all that it did inside.
+        What the tool then returned is ignored. A call that was stopped has ended, and so has all that it did inside.
         """
         journal = self._journals.get(str(ready.key))
         if journal is None or not journal.open or cancelled or result.code in STOPPED:
@@ -323,7 +323,7 @@ class Suspension:
 
     @contextmanager
     def inside(self, ctx: Context[Any]) -> Generator[None]:
-        """While something runs inside a call that is decided on by itself: a call, or the run of an agent."""
+        """Counts, while it lasts, an inner call or a run of an agent as running inside the call of `ctx`."""
         journal = self.journal(ctx)
         journal.running += 1
         try:
@@ -348,7 +348,7 @@ class Suspension:
         return answer
 
     def save_state(self, ctx: Context[Any], state: Any) -> None:
-        """Keep what a tool goes on from if its call waits: JSON data. What was answered before belongs to it."""
+        """Keep what a tool goes on from if its call waits: JSON data. Answers from before are part of that state."""
         journal = self.journal(ctx)
         if state != journal.state:
             journal.state = state

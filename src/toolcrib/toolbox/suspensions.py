@@ -77,7 +77,7 @@ class Suspensions:
                 runs.add_approved(run, _subject(entry, kind), approval)
 
     def _identity(self, entry: Entry, kind: str) -> str:
-        """What an approval of this kind is of, where it holds for a run; "" for a tool that only a call makes known."""
+        """The identity of a run's approval of this kind; "" for a tool that is known only when a call makes it."""
         definition = entry.definition()
         if definition is None or (entry.make is not None and "base_folder" in definition.hooks):
             return ""
@@ -88,7 +88,7 @@ class Suspensions:
     # -- calls
 
     async def go_on(self, key: CallKey, deps: Any, record: Record | None) -> ToolResult:
-        """Walk a call that waited when its run was saved to its result."""
+        """Run a call that waited when its run was saved; returns its result."""
         return await self.path.finish(await self.restored(key, deps), deps, None, record)
 
     async def restored(self, key: CallKey, deps: Any) -> Prepared:
@@ -110,7 +110,7 @@ class Suspensions:
         return prepared._replace(approved=True, why=why) if isinstance(prepared, Ready) else prepared
 
     async def hold_back(self, prepared: Ready | Pending, record: Record | None) -> ToolResult:
-        """A call that must come after a call that waits: it waits too, and what it would ask is asked now."""
+        """Let a call wait that comes after a waiting one. If it has a question, that is prepared for asking now."""
         if isinstance(prepared, Pending):
             prepared = await self.path.questions.previews.with_preview(prepared)
         return await self.path.wait(prepared, record)

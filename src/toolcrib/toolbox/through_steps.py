@@ -94,7 +94,7 @@ def _own_copy(call: ToolCall) -> ToolCall:
 
 
 def _shown_to_step(ready: Ready) -> Ready:
-    """A call as a step is handed it. What is changed in it, in place, does not change what runs."""
+    """A copy of a call for a step. Changes that the step makes in it do not reach the call that runs."""
     lookups = Lookups()
     if ready.accesses_known:
         lookups.accesses = ready.accesses
@@ -106,7 +106,7 @@ def _shown_to_step(ready: Ready) -> Ready:
 
 
 def _shown_result(result: ToolResult) -> ToolResult:
-    """A result as a step is handed it: what it changes in it is looked at like a result of its own."""
+    """A copy of a result for a step. If the step changes it, it is checked like a result that the step made."""
     shown = result.copy()
     shown.parts = tuple(map(_own_part, result.parts))
     return shown

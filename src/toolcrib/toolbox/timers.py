@@ -98,8 +98,8 @@ class Timer:
             del self.others[self.seconds]
 
 
-# Waiters and handles know their loop, so that the timers are known weakly: a loop that was given up can be freed, also
-# while calls waited. What waits keeps its timer, and a timer the others.
+# Waiters and handles refer to their loop, so this refers to the timers weakly: an abandoned loop can be freed even if
+# calls wait on it. A waiter refers to its timer, and a timer to the other timers of its loop.
 _timers: WeakKeyDictionary[asyncio.AbstractEventLoop, ReferenceType[Timers]] = WeakKeyDictionary()
 
 

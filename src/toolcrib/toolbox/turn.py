@@ -142,7 +142,7 @@ class TurnCalls:
             raise
 
     def _rows(self) -> list[list[tuple[int, Prepared]]]:
-        """The calls that are to run: in one row those of which each waits for the one before and for all others."""
+        """The calls to run, in rows. Successive calls that may change anything form one row and run one by one."""
         rows: list[list[tuple[int, Prepared]]] = []
         joins = False  # whether the last row may go on
         for index, item in enumerate(self._prepared):
@@ -168,7 +168,7 @@ class TurnCalls:
         for index, item in row:
             waits = await self._run_one(index, item, waits, after_others=after_others)
             if len(row) > 1:
-                await asyncio.sleep(0)  # others are not kept waiting for all of them
+                await asyncio.sleep(0)  # lets other tasks run in between
             after_others = True
         return waits
 

@@ -40,7 +40,7 @@ class WithRuns:
 
     @contextmanager
     def covered_by(self, run: str, covers: Covers | None) -> Generator[None]:
-        """While this lasts, a checkpoint that was taken before can bring back what `covers` says, for calls of a run.
+        """While this lasts, `covers` says what a checkpoint can bring back of what calls of the run change.
 
         Autonomy "sandboxed" rests on it. Without a checkpoint (None), the calls ask as under "supervised".
         """
@@ -70,7 +70,7 @@ class WithRuns:
             self._runs.add_taint(run, tool)
 
     def recall(self, run: str, messages: Iterable[Message]) -> None:
-        """A run within a call ended before the call waited, and is not run again: what it took in marks the call."""
+        """Taint a call with what a run within it took in. It ended before the call waited, and does not run again."""
         if self._decider.tracks_taint:
             for tool in of_messages(messages).taint:
                 self._runs.add_taint(run, tool)
@@ -96,7 +96,7 @@ class WithRuns:
 
     @contextmanager
     def paused_while_asking(self, run: str, clock: Clock) -> Generator[None]:
-        """While this lasts, a person who is asked about a call of the run, or of a run within it, stops the clock."""
+        """While this lasts, the clock stands still whenever a person is asked about calls of the run or within it."""
         clocks = self._runs.clocks
         clocks[run] = clock
         try:

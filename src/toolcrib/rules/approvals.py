@@ -72,7 +72,7 @@ class ApprovalStore:
             raise ToolcribError(f"{self.path} cannot be read as approvals: {problem}") from None
 
     def _alive(self, listed: list[Approval]) -> list[Approval]:
-        """The approvals that have not expired. A clock that was set back counts as late as it is known to have been."""
+        """The approvals that have not expired. If the clock was set back, the latest known time counts."""
         now = self._clock(max((item.at for item in listed), default=0.0))
         return [item for item in listed if item.expires is None or item.expires > now]
 

@@ -20,8 +20,8 @@ _ABSENT = object()
 def arguments_match(wanted: Mapping[str, Any], request: PolicyRequest, any_item: bool) -> bool:
     """Whether every named argument is as wanted. An argument that is left out is its default.
 
-    Of a list, `any_item` is enough; else all items must match. With `any_item` an argument may also match in the form
-    in which the tool is handed it, and a decimal number with however many zeros.
+    All items of a list must match. With `any_item`, one item is enough, and an argument may also match in the form that
+    the tool receives, or as a decimal number with more or fewer zeros.
     """
     given = request.arguments
     if not isinstance(given, dict):

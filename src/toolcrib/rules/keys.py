@@ -88,8 +88,8 @@ KEYS: tuple[RuleKey, ...] = (
     RuleKey(
         name="effect",
         field="effects",
-        doc="`read`, `write`, `destructive`: of this call; what denies or asks means the calls within `batch`, "
-        "`new_task` and agents, and not these themselves",
+        doc="`read`, `write`, `destructive`: of this call; in deny and ask rules, of the calls that `batch`, "
+        "`new_task` and agents make, not of these themselves",
         read=toml_values.choices({effect.label: effect for effect in Effect}),
         write=lambda effects: [effect.label for effect in sorted(effects)],
         says_nothing=lambda effects: not effects or effects >= set(Effect),
@@ -121,7 +121,7 @@ KEYS: tuple[RuleKey, ...] = (
     RuleKey(
         name="command",
         field="commands",
-        doc="the words of a command: `git status`, `pytest *`; what denies or asks means any further words too; `**` "
+        doc="the words of a command: `git status`, `pytest *`; in deny and ask rules, further words may follow; `**` "
         "stands for any words in between, as in `sed ** -i*`",
         read=_command_patterns,
         write=_texts_of,

@@ -33,7 +33,7 @@ def any_name_matches(patterns: Iterable[str], name: str) -> bool:
 
 
 def selected(patterns: Iterable[str], name: str) -> bool:
-    """Whether a selection has a name: one of its patterns matches, or it has none, and no "!pattern" matches.
+    """Whether a selection has a name: a pattern matches it, or there are only "!" ones, and no "!pattern" matches.
 
     >>> [selected(patterns, "grep") for patterns in ((), ("g*",), ("g*", "!grep"), ("!glob",))]
     [True, True, False, True]

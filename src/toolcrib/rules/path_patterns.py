@@ -71,7 +71,7 @@ class PathPattern:
             raise PatternError(f"{text!r} cannot be read: {problem}") from None
 
     def in_either_form(self) -> PathPattern:
-        """The same pattern, which matches a path also where it does in one form only."""
+        """The same pattern, but one that matches a path if it matches either form of it."""
         return self if self.either_form else PathPattern(self.text, either_form=True)
 
     def matches(self, path: str) -> bool:

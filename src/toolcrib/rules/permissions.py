@@ -58,9 +58,9 @@ def call_permissions(policy: Policy, request: PolicyRequest) -> CallPermissions:
 def read_unasked(policy: Policy, request: PolicyRequest) -> Permits:
     """What the tool of a call may read before anybody was asked about the call.
 
-    It is decided as a call that only reads that one thing, with the same arguments: whoever asks need not know which
+    Each access is decided like a call with the same arguments that only reads it, so that the tool need not know which
     names may hold secrets. Where rules look at what came from outside, nothing outside the workspace is read: a call
-    that does not run is not counted among those that brought it in.
+    that does not run cannot taint its run.
     """
     tracks_taint = getattr(policy, "tracks_taint", False)
 

@@ -199,7 +199,7 @@ class RulePolicy:
         )
         if decided is not None and decided[0].verb is Verb.DENY:
             return decided
-        asking: list[Rule] = []  # they name something, so that it is not denied as unnamed
+        asking: list[Rule] = []  # what they match is not denied by `otherwise`
         if rules[Verb.ASK].rules and (decided is None or self._denies_the_rest):
             for rule in rules[Verb.ASK].candidates(accesses):
                 if self._match(rule, request, accesses, steps) is not NO:

@@ -189,10 +189,10 @@ class Rule:
         return max((self._match_unfiltered(access, request) for access in accesses), default=NO)
 
     def decides_on(self, accesses: Sequence[Access]) -> Sequence[Access]:
-        """The accesses that make the rule match a call or not.
+        """The accesses of a call on which it depends whether the rule matches.
 
-        A rule that names none itself is decided by those that its exceptions name, and where a call reaches nothing
-        of these kinds the rule means all of it.
+        If the rule itself has no condition on accesses, these are the ones that its exceptions are about; if the call
+        has none of these, all of its accesses.
         """
         return accesses if self.names_accesses else self._named_by_exceptions(accesses) or accesses
 
@@ -221,7 +221,7 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """Its name after the word "rule", which a rule without a name has in it already."""
+        """The word "rule" and the rule's name, or its name alone if that begins with "rule"."""
         return str(self) if str(self).startswith("rule ") else f"rule {self}"
 
     def __str__(self) -> str:

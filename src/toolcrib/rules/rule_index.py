@@ -57,7 +57,7 @@ class RuleIndex:
     def sure_candidates(self, accesses: Sequence[Access] | None) -> Sequence[Rule]:
         """The rules that can match all of an access, and not only a part of a subtree.
 
-        What a call reaches that does not say it, no rule can match for certain.
+        No rule with conditions on accesses can surely match a call whose accesses are unknown.
         """
         if accesses is None:
             return self._about_no_access
@@ -87,7 +87,7 @@ class RuleIndex:
         return [self.rules[place] for place in sorted(places.union(always))]
 
     def _about_below(self, folder: str, pattern: str) -> Iterable[int]:
-        """The rules about the paths of which one may be below a folder, where another pattern matches it."""
+        """The rules about paths that may lie below a folder and match another pattern there."""
         if len(folder) + len(pattern) > MAX_CACHED:
             return self._about_paths
         found = self._below.get((folder, pattern))

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 PLACE = f"{FOLDER}/policy.toml"
-# The tools that may change files and say what they reach; about one that does not say it, each call would be asked.
+# The tools that may change files and state their accesses; every call of a tool that states none would be a question.
 # The sandbox keeps commands and code from these files, too; without one, a person is asked about what may change them.
 FILE_WRITERS = ("write_file", "edit_file", "multi_edit", "apply_patch", "delete*", "move*")
 RUNNERS = ("shell", "python")

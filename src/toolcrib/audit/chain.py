@@ -21,7 +21,7 @@ __all__ = ["Chain", "LogBreak", "LogCheck", "verify"]
 START = "0" * 64
 NO_END = "it has no end: its writer was killed, or the log was cut"
 MAX_LINES = 10**15
-ENCODED = ("utf-8", "surrogatepass")  # a half surrogate pair, which `surrogateescape` reads, is no "?"
+ENCODED = ("utf-8", "surrogatepass")  # keeps half surrogate pairs apart from "?"
 SEALED = len(f',"seal":"{START}"}}')
 
 

@@ -64,7 +64,7 @@ class LogFile:
                             _to_disk(fd)
                         self._write_head(following)
                 except OSError:
-                    os.ftruncate(fd, size)  # what they say will not be done
+                    os.ftruncate(fd, size)  # the calls that they announce will not run
                     raise
                 self._chain, self._stamp = following, self._stamp_of(fd)
         except OSError as problem:

@@ -24,7 +24,7 @@ __all__ = ["LogWriter"]
 LINGER = 0.02  # seconds that the thread waits for more lines, before it waits for the disk for those before
 
 Told = Callable[[AuditError | None], None]
-"""Is told from the thread that lines are on the disk, or why they are not."""
+"""Called from the thread when lines are on the disk, or with the reason why they are not."""
 
 
 @dataclass(slots=True)

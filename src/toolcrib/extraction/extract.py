@@ -79,7 +79,7 @@ def extractor(model: Model | str, output: OutputType[Any], options: ExtractOptio
     )
 
 
-def begun(agent: Agent[Any, Any], source: Source, options: ExtractOptions) -> Run[Any]:
+def run_over(agent: Agent[Any, Any], source: Source, options: ExtractOptions) -> Run[Any]:
     """A run of the agent over a source, whose events are read."""
     before, task = _task(agent, source, options)
     return agent.start(task, messages=before)
@@ -170,7 +170,7 @@ async def _running(
     agent: Agent[Any, Any], source: Source, options: ExtractOptions
 ) -> AsyncGenerator[Run[Any]]:
     """A run that is cancelled where nobody reads it to its end."""
-    run = begun(agent, source, options)
+    run = run_over(agent, source, options)
     try:
         yield run
     finally:

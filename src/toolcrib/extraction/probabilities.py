@@ -18,9 +18,9 @@ def label_probabilities(
 ) -> tuple[dict[str, float], float]:
     """The probability of each label, and the share that belongs to none; nothing where the tokens do not show it.
 
-    The tokens are those of the whole answer, in which the label `written` stands, bare or in JSON. Along the way that
-    was taken, each other token counts for the label that alone goes on with it; a token with which several go on, or
-    none, counts as missing. So a label's probability is never said to be greater than what was seen of it.
+    The tokens are those of the whole answer, in which the label `written` stands, bare or in JSON. At each written
+    token, each alternative token counts for the label that continues with it, if exactly one does; otherwise it
+    counts as missing. So a label's probability is never overstated.
 
     >>> from toolcrib.messages import TokenLogprob
     >>> import math
@@ -70,7 +70,7 @@ def _start(tokens: Sequence[TokenLogprob], written: str) -> int | None:
 
 
 def _only(text: str, labels: Sequence[str], inner: dict[str, str]) -> str | None:
-    """The one label that a text begins, or that it is with what may follow it; None where there are several or none."""
+    """The one label that a text begins, or that the text begins with; None if there is none, or more than one."""
     begun = [label for label in labels if inner[label].startswith(text)]
     whole = [label for label in labels if text.startswith(inner[label])]
     if whole:  # "a" and "ab": the longest that is written in full counts, if no longer one may still come

@@ -57,7 +57,7 @@ class JoinedSettings:
 
 
 def join_settings(files: Sequence[SettingsFile]) -> JoinedSettings:
-    """The settings of files, the one that counts most first (a trusted project's, then the user's).
+    """The settings of several files, given in order of precedence (a trusted project's, then the user's).
 
     A switch that one of them has off is off, whatever another says. Of numbers the smallest counts, of other settings
     the first.
@@ -77,7 +77,7 @@ def join_settings(files: Sequence[SettingsFile]) -> JoinedSettings:
 def _switches(files: Sequence[SettingsFile]) -> Iterator[SettingInEffect]:
     """The switch of each built-in tool."""
     for row in CATALOGUE:
-        said = [(file, on) for file in files if (on := file.settings.said(row.name)) is not None]
+        said = [(file, on) for file in files if (on := file.settings.written_switch(row.name)) is not None]
         file, on = next((one for one in said if not one[1]), said[0] if said else (None, False))
         by_agents = next((file for file in files if file.settings.by_default(row.name) > row.on), None)
         if file is None and by_agents is not None:

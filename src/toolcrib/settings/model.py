@@ -258,11 +258,11 @@ class ToolSettings(SettingsTable):
         >>> [settings.switch(name) for name in ("shell", "python", "grep")]
         [False, True, True]
         """
-        said = self.said(name)
+        said = self.written_switch(name)
         return self.by_default(name) if said is None else said
 
     def by_default(self, name: str) -> bool:
-        """Whether a built-in tool of which nothing is written is on: those of delegation are where agents are named."""
+        """Whether a built-in tool is on if no setting says so; those of delegation are on if agents are named."""
         row = _ROWS[name]
         return row.on or (row.group == "delegation" and not row.alone and bool(self.agents))
 
@@ -271,7 +271,7 @@ class ToolSettings(SettingsTable):
         switches = {row.name: row.name == name and self.switch(name) for row in CATALOGUE}
         return self.model_copy(update={"tools": ToolSwitches.model_construct(**switches)})
 
-    def said(self, name: str) -> bool | None:
+    def written_switch(self, name: str) -> bool | None:
         """What is written about a built-in tool; None where neither its switch nor its group's is."""
         tools: SettingsTable = self.tools
         groups: SettingsTable = self.groups

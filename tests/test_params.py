@@ -18,7 +18,7 @@ from tests.properties import examples
 from toolcrib import Effect, Toolbox
 from toolcrib.codecs.wire_json import wire_value
 from toolcrib.function import tool
-from toolcrib.json_text.lenient_reader import says_no_more
+from toolcrib.json_text.lenient_reader import reading_loses_nothing
 from toolcrib.json_text.values import same_json
 
 READ = Effect.READ
@@ -459,7 +459,7 @@ def test_what_is_read_without_care_says_no_more_than_was_read(text: str) -> None
         params.parse(text)
     except ValueError:
         return
-    assert says_no_more(text), text
+    assert reading_loses_nothing(text), text
 
 
 @each(

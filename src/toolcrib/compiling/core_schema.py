@@ -107,7 +107,7 @@ def strict(core: Any) -> Any:
 
 
 def _with_extras(core: Any, behaviour: str) -> Any:
-    """The fields of a class with what its config says of further ones; its validators may stand around them."""
+    """The schema of a class's fields, with its config's rule for further ones; validators may wrap the fields."""
     if not isinstance(core, dict):
         return core
     if core.get("type") in EXTRA_BEHAVIOUR:
@@ -150,7 +150,7 @@ def _text_form(core: Any, form: re.Pattern[str], words: str) -> Any:
 
 
 def _key(core: Any) -> Any:
-    """A key that is a number or a boolean, in one spelling: of "1" and "01", one would take the other's place."""
+    """A key that is a number or a boolean, in one spelling only: "1" and "01" would become the same key."""
     form, make = KEYS[core["type"]]
     error = PydanticKnownError(cast("Any", f"{core['type']}_parsing"))
     read = SchemaValidator(core).validate_python
@@ -182,7 +182,7 @@ def _decimal(core: Any) -> Any:
 
 
 def _literal(core: Any) -> Any:
-    """Literals of which none is a boolean by chance: Python, and Pydantic with it, takes true for 1."""
+    """Literals that do not take true for 1, as Python and Pydantic do."""
     if not any(isinstance(item, int) for item in core["expected"]):
         return core
 

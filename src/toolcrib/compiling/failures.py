@@ -28,7 +28,7 @@ KINDS: Final[Mapping[str, str]] = {
     "assertion_error": "rule",
 }
 ITEMS: Final = {"List": "item", "Set": "item", "Frozenset": "item", "Tuple": "item", "Dictionary": "key"}
-NO_TYPE: Final = ("_parsing", "_parsing_size", "_invalid")  # of the right JSON type, but not to be read
+NO_TYPE: Final = ("_parsing", "_parsing_size", "_invalid")  # of the right JSON type, but unreadable
 
 
 def _bound(number: str, moment: str) -> Callable[[Any], str]:

@@ -1,6 +1,6 @@
-"""How many keys the objects of validated params had, reckoned without looking at each value.
+"""Counts the keys that the objects of validated params had in the text, without looking at each value.
 
-A key that stands twice in a text is read once: a text with as many keys as its value had none that stood twice.
+A key that stands twice in a text is read once. So if a text has as many keys as its value, no key stood twice.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Terms:
         return inner and f"(0 if {value} is None else {inner})"
 
     def default(self, core: Any, value: str) -> str:
-        """Only a default of None shows that the value may not be from the text."""
+        """Keys in a value with a default are counted only if that is None: another value is then from the text."""
         return self.nullable(core, value) if core.get("default", self) is None else ""
 
     def items(self, core: Any, value: str) -> str:

@@ -24,8 +24,8 @@ class Params(Protocol):
     def parse(self, text: str | bytes) -> Any:
         """The validated params of a JSON text. Strict: raises ValueError where the text does not fit.
 
-        It also raises ValueError for a str that may say more than was read, as a key that stands twice does.
-        Bytes are a text that was written anew already.
+        It also raises ValueError for a str of which reading may lose a part, such as a key that stands twice.
+        Bytes are JSON that toolcrib wrote itself, in which there is no such part.
         """
         ...
 

@@ -42,10 +42,10 @@ class SchemaParams:
 
         value = from_json(text or "{}", allow_inf_nan=False)
         if isinstance(text, str) and text:
-            from toolcrib.json_text.lenient_reader import says_no_more
+            from toolcrib.json_text.lenient_reader import reading_loses_nothing
 
             anew = to_json(value).translate(None, SPACE)
-            if anew != text.encode().translate(None, SPACE) and not says_no_more(
+            if anew != text.encode().translate(None, SPACE) and not reading_loses_nothing(
                 text, written_digits=self.written_digits
             ):
                 raise ValueError("the text may say more than was read")

@@ -49,7 +49,7 @@ class TypedParams:
         self.schema = clean(tell(raw) if UNSAID in repr(raw) else raw)
         self.written_digits = has_decimal_text(self.schema)
         self._count_keys = None if self.written_digits else key_counter(core)
-        # Where no number and no name needs a closer look: then the keys alone say whether the text says more.
+        # Where no number and no name needs a closer look, counting the keys is enough to see that none stood twice.
         self._count_alone = None if self._core is not None else self._count_keys
         self.schema.pop("description", None)  # a model's docstring is about the model; the tool has its own
         if self.schema.get("type") != "object":
@@ -118,7 +118,7 @@ class TypedParams:
         return self._looked_through(text, given)
 
     def _looked_through(self, text: str | bytes, given: Any) -> Any:
-        """The params that were read from a text, which has to be looked at more closely."""
+        """The params that were read from a text, after a closer look at its numbers and names. Raises ValueError."""
         tiny, long, integers = False, NONE, False  # numbers that a float may not hold
         if self._core is not None:
             numbers = (text.encode() if isinstance(text, str) else text).translate(None, OTHERS)
@@ -142,9 +142,9 @@ class TypedParams:
                 and (not long or _are_exact(long))
             )
             if not plain:
-                from toolcrib.json_text.lenient_reader import says_no_more
+                from toolcrib.json_text.lenient_reader import reading_loses_nothing
 
-                if not says_no_more(text, written_digits=self.written_digits):
+                if not reading_loses_nothing(text, written_digits=self.written_digits):
                     raise ValueError("the text may say more than was read")
         if integers:
             given = self._exact_floats()(text, strict=True)

@@ -90,8 +90,8 @@ def read_strict_json(text: str) -> Any:
     return reading.value
 
 
-def says_no_more(text: str, *, written_digits: bool = False) -> bool:
-    """Whether JSON says no more than any reader takes from it: no key stands twice, and no number loses a digit.
+def reading_loses_nothing(text: str, *, written_digits: bool = False) -> bool:
+    """Whether reading a JSON text loses nothing: no key stands twice, and no number loses a digit.
 
     With `written_digits`, a number must also be written as Python writes it, because its text may be wanted.
     """

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from json import JSONDecodeError, decoder
 from typing import cast
 
-# Surrogates in a str chunk are halves of a pair that a provider cut: they are read like escaped ones. Said by what is
-# left out, since `re` takes a twelfth of the time to compile that: 2 ms for all patterns instead of 22.
+# Surrogates in a str chunk are halves of a pair that a provider cut: they are read like escaped ones. The class is
+# negated, because `re` compiles that in a twelfth of the time: 2 ms for all patterns instead of 22.
 _TEXT = r'[^"\\\x00-\x1f\ud800-\udfff]*+'
 _SPACE = r"[ \t\n\r]*+"
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}|[\ud800-\udbff]"

@@ -134,7 +134,7 @@ _ROWS: Final[tuple[Dialect, ...]] = (
         typed=("string", "number", "boolean", "object", "array", "null"),
         items=True,
     ),
-    # Nobody's rules: what the rows above have in common, and a little that is harmless where it is not read.
+    # Not one provider's rules: what the rows above have in common, and a little that does no harm if it is ignored.
     Dialect("conservative", keywords=_CONSERVATIVE, items=True),
 )
 

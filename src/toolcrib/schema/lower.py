@@ -71,7 +71,9 @@ class _At:
     path: str
     left: int  # how many more references may be expanded on the way down
     root: bool = False
-    exact: bool = False  # inside `not` and `if`, where a guess at what the author meant would turn round
+    exact: bool = (
+        False  # inside `not` and `if`, where a guess at what was meant would have the opposite effect
+    )
     told: list[str] = field(default_factory=lambda: list[str]())
 
     def below(self, token: str, *, exact: bool = False) -> _At:
@@ -437,7 +439,7 @@ class _Lowering:
         return out
 
     def _without_turned(self, out: Schema, node: Schema, keyword: str, at: _At) -> Schema:
-        """A node whose subschema under `keyword` was widened, which would narrow the node."""
+        """The node without `keyword`, whose subschema was widened: kept, it would make the node narrower."""
         if keyword == "oneOf" and "anyOf" not in out:
             self._lose(at, keyword, "read as anyOf")
             return {"anyOf" if key == keyword else key: value for key, value in out.items()}

@@ -113,7 +113,7 @@ class _Sharing:
         return {word: value for word, value in node.items() if word not in self._beside(node)}
 
     def _beside(self, node: Schema) -> Schema:
-        """What of a node is said beside a reference to it."""
+        """The keywords of a node that are written beside a reference to it."""
         return {"description": node["description"]} if self._siblings and "description" in node else {}
 
 

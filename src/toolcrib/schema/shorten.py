@@ -9,7 +9,7 @@ from toolcrib.json_text.values import same_json
 from toolcrib.schema.combine import merge
 from toolcrib.schema.keywords import ANNOTATIONS, OF_TYPE, Schema, accepts_null, ordered, types_of
 
-# Beside these, adding "null" to `type` lets null in: they say nothing of it, or are handled one by one.
+# Keywords beside which adding "null" to `type` allows null: they do not constrain it, or are handled one by one.
 _BLIND_TO_NULL: Final = frozenset().union(*OF_TYPE.values()) | frozenset(
     ("type", "enum", "const", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
 )
@@ -75,7 +75,7 @@ def _union(node: Schema, keyword: str) -> Schema:
     variants: list[Schema] = node[keyword]
     if not exclusive:
         if any(not variant for variant in variants):
-            return rest  # a variant that takes anything makes the others idle
+            return rest  # a variant that takes anything makes the others superfluous
         variants = _spliced(variants)
         if len(variants) <= _COMPARED:
             variants = _distinct(variants)

@@ -243,7 +243,7 @@ class _Writer:
         return {"text": text} if text.strip() else None
 
     def _thought(self, part: Reasoning) -> list[dict[str, Any]]:
-        """A reasoning block of this provider as it came; None for another provider's."""
+        """A reasoning block of this provider as it came; none for another provider's."""
         own = own_extras(part, self._provider)
         said = own.get("reasoningText")
         if isinstance(said, dict):

@@ -66,7 +66,7 @@ class Call:
         if self.partial is None:
             return [CallChunk(self.number, arguments="{}", done=True)]
         said = self.partial.close()
-        # What was not said piece by piece is known to the whole answer alone, so nothing may start on it.
+        # Arguments that did not stream completely are known only from the whole answer: no call may start early.
         return [CallChunk(self.number, arguments=said, done=True)] if self.partial.is_said else []
 
     def whole(self, provider: str, names: dict[str, str]) -> ToolCall:

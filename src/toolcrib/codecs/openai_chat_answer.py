@@ -46,7 +46,7 @@ BROKEN = frozenset({"error", "insufficient_system_resource"})
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 KEPT_FIELDS = ("annotations", "extra_content")
 TICKS_PER_DOLLAR = 10_000_000_000
-# The fields of nearly every event, its choice, and the piece in it: where no other stands, less is looked for.
+# The fields of nearly every event, its choice, and its piece: if there are no others, fewer checks are needed.
 IN_AN_EVENT = frozenset(
     {
         "id",
@@ -307,7 +307,7 @@ def _is_first(choice: dict[str, Any]) -> bool:
 
 
 def stop_of(choice: dict[str, Any]) -> str:
-    """Why an answer stopped. A proxy's own word for a call that Gemini could not write hides the reason."""
+    """The stop reason of a choice: the native one, if it says that the model wrote a malformed call."""
     stop, native = as_str(choice.get("finish_reason")), as_str(choice.get("native_finish_reason"))
     return native if stop and is_malformed(native) else stop
 

@@ -40,9 +40,9 @@ DELTAS = {
 }
 # The field of the whole text in the event that ends it.
 WHOLES = {"refusal": "refusal", "arguments": "arguments", "input": "input"}
-# What a finished call keeps of its beginning, where a server leaves it out at its end.
+# Fields of a call's first item that its finished item takes over, where a server leaves them out there.
 IDENTITY = ("name", "call_id")
-# What a careless server still calls the answer in the event that ends it.
+# Statuses that careless servers still give an answer in the event that ends it.
 UNTOLD = ("queued", "in_progress")
 SPOKEN = frozenset({"output_text", "refusal"})
 
@@ -88,7 +88,7 @@ class _Slot:
         return text[len(came) :] if text.startswith(came) else ""
 
     def came_at(self, place: Place, text: str) -> Place:
-        """The place whose pieces begin a whole text, which may be counted otherwise than the pieces were."""
+        """The place whose streamed pieces are the beginning of a whole text; servers may number the two differently."""
         if place in self.pieces:
             return place
         return next((other for other in self._open(place[0]) if self._begins(other, text)), place)
@@ -312,7 +312,7 @@ class ResponsesDecoder:
             raise self._broken(error)
         self.complete = True
         items = dicts(body.get("output"))
-        # Where nothing tells items apart, their number does: what was streamed is not taken for more.
+        # If no id and no index tells items apart, their number decides, so that no streamed item is added again.
         missing = Counter(map(kind_of, items))
         missing.subtract(slot.kind for slot in self._slots if not slot.glued)
         chunks: list[Chunk] = []

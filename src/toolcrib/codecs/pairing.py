@@ -142,13 +142,13 @@ def write(
     if new := _steps(cache.tail[kept.count :], kept.ids):
         wire = kept.writer.wire
         last = max(len(wire) - 1, 0)
-        wire[last:] = map(_copied, wire[last:])  # another body has it already
+        wire[last:] = map(_copied, wire[last:])  # the last request's body refers to it
         for step in new:
             kept.writer.add(step)
         wire[last:] = map(encodable, wire[last:])
         kept.steps += new
     kept.count = len(cache.tail)
-    cache.written[key] = kept  # and not before: what failed half-way is not gone on with
+    cache.written[key] = kept  # only now: a conversation that failed half-way is not continued
     writer = make()
     for step in _steps_of(cache.head, head):
         writer.add(step)
@@ -193,7 +193,7 @@ def _steps_of(
 
 
 def _copied(entry: Any) -> Any:
-    """An entry that can be added to; a message, which never changes, is none."""
+    """A copy of an entry that can be added to. Messages never change, so they are returned as they are."""
     if not isinstance(entry, dict):
         return entry
     return {name: list(value) if isinstance(value, list) else value for name, value in entry.items()}

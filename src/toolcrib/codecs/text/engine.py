@@ -41,7 +41,7 @@ class Engine:
 
     unreadable = NO_JSON
     only_in_lists = False  # whether calls that nothing announces stand in a list
-    no_call = "in the block of calls stands none; write the calls in it again, each between its own tokens"
+    no_call = "the block of calls has no call in it; write the calls again in it, each between its own tokens"
 
     def __init__(self, form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self.form = form
@@ -293,7 +293,7 @@ class Engine:
         answer.fail_call(CUT_OFF if cut_off else NO_JSON)
 
     def _report_swallowed(self, begun: int) -> None:
-        """Reports the calls in what was read of a call: a string without its end went on through them."""
+        """Reports calls that were read as a part of this one, because a string in it had no end."""
         for piece in self.scan.since(begun).split(self.delimiters.call)[1:]:
             words = (word.removeprefix("functions.") for word in WORDS.findall(piece[:LONGEST_HEADER]))
             report_unclear(self.answer, [word for word in words if word in self.tools][:1])

@@ -22,14 +22,14 @@ __all__ = ["NO_PARAMETER", "TaggedEngine"]
 
 NOT_CLOSED: Final = "the tag with the tool's name does not end; write the call again with every tag complete"
 NO_PARAMETER: Final = (
-    "in the call stands what is no parameter; write it again with only parameters in it, each in its own tags"
+    "the call holds text that is no parameter; write it again with parameters only, each in its own tags"
 )
 
 
 class TaggedEngine(Engine):
     """Reads one answer; the delimiters are those of the spelling that the last call was written in."""
 
-    no_call = "in the block of calls stands none; write the calls in it again, each in its own tags"
+    no_call = "the block of calls has no call in it; write the calls again in it, each in its own tags"
 
     def __init__(self, form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> None:
         self._spelling_of = {

@@ -7,6 +7,6 @@
 - `python_calls.py`: calls and literals in Python's syntax.
 - `tool_tags.py`: the tools' names are the tags, so that the delimiters depend on the tools.
 - `merged_json.py`: the whole answer is one JSON object, its text included.
-- `tolerant.py`, with `tolerant_tags.py`, `tolerant_bodies.py` and `shortened_calls.py`: whatever a model writes of
-  which only is known that it was shown `<tool_call>`.
+- `tolerant.py`, with `tolerant_tags.py`, `tolerant_bodies.py` and `shortened_calls.py`: whatever an unknown model
+  writes that was shown `<tool_call>`.
 """

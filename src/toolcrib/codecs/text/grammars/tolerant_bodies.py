@@ -51,7 +51,7 @@ PARAMETER: Final = re.compile(
 NAME_TAGS: Final = ("<name>", "<tool_name>", "<function_name>")
 
 NO_CALL: Final = (
-    "what was written for the call is none; write it again as one JSON object with name and arguments"
+    "what was written in its place is no call; write it again as one JSON object with name and arguments"
 )
 NO_SINGLE_PARAMETER: Final = (
     "the call gives one value, and the tool has not exactly one parameter that it could be; "

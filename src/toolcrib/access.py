@@ -32,9 +32,7 @@ class Reach(StrEnum):
 UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
 UNSEEN_CODE = "\ufffd"
 ANY_HOST = "*"
-OWN = (
-    "process://"  # begins the names of resources that a call only touches if it names them: those of its run
-)
+OWN = "process://"  # prefix of a run's own resources; a call touches one only if it names it
 PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum's member is slow
 
 
@@ -54,21 +52,21 @@ class Access:
     """One thing that a call reaches, and how.
 
     - `target`: a path (relative to the workspace, or absolute), a command line, or a host (`name:port`).
-    - `argv`: the words of a command, with `UNKNOWN_WORD` for those that are not known. Empty: nobody knows what it
-    does.
-    - `subtree`: everything below the path is reached; with `pattern`, everything there that matches it. Of a host: it
-    may be reached, which can be `ANY_HOST`.
+    - `argv`: the words of a command, with `UNKNOWN_WORD` for those that are not known. Empty: what it does is
+    unknown.
+    - `subtree`: everything below the path is reached; with `pattern`, everything there that matches it. Of a host: the
+    call may reach it; the target can be `ANY_HOST`.
     - `prefix`: the first words of a command that an approval may remember. Empty: no prefix is useful and safe.
     - `free`: needs no approval of its own, because it was proved harmless or belongs to another access that is listed.
       Only rules that deny or ask look at it.
-    - `hint`: another form of a listed command, or a command that a listed one may run; not one more command.
-    - `perhaps`: such a command in a text that may as well be data, like a message. A rule that denies it asks.
+    - `hint`: another form of a listed command, or a command that a listed one may run; it counts as no further command.
+    - `perhaps`: a hint from a text that may be plain data, like a message. A rule that denies it asks.
     - `filtered`: the tool asks `ctx.permits` about each thing that it gives, and leaves out what is denied, or a
       sandbox hides what `ctx.denied_paths` finds.
     - `code`: a digest of the files whose code a command runs; an approval of the command holds for that code alone.
       `UNSEEN_CODE` where nobody here can look at them: then no answer is remembered.
-    - `real`: where the name that is listed before it leads through links.
-    - `secret`: the contents are given, and may be secret by the name; only full autonomy reads such contents unasked.
+    - `real`: the place that the access before it leads to through links.
+    - `secret`: gives contents that may be secret, by the file's name; only full autonomy reads such contents unasked.
     - `confined`: what enforces that the access stays inside a folder; None where nothing does. State it only where
       something other than the tool's good will keeps it there.
     """

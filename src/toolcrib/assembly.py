@@ -1,4 +1,4 @@
-"""The tools of a person: the built-in ones on a workspace, those of installed plugins, and those that are named."""
+"""The tools of a person: the built-in ones on a workspace, those of installed plugins, and those that a user names."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def default_tools(
 ) -> list[ToolLike]:
     """The built-in tools that need nothing but files: a folder that exists, or a backend, which confines them.
 
-    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here. Over a `CommandBackend`
-    they run where its files are, and neither is given; where no command runs, there are the tools for files alone.
+    Commands run in `sandbox`, or else in the best sandbox of this `level` that works here. With a `CommandBackend`
+    they run where its files are, without these two. Where commands cannot run, only the tools for files are made.
     With a `policy`, which may be an autonomy's name, tools that it can never allow are left out, and the others hold
     to it also when they are called without a toolbox.
 
@@ -63,12 +63,12 @@ def all_tools(
     asks: bool = False,
     agents: Mapping[str, Delegate] | None = None,
 ) -> list[ToolLike]:
-    """The built-in tools that the settings (those of `toolcrib.toml`, or None for the defaults) have on.
+    """The built-in tools that the settings (those of `toolcrib.toml`, or None for the defaults) switch on.
 
     Tools for memory come with a `memory`, `skill` with folders of `skills`, `ask_user` where somebody can be asked
     (`asks`), and the tools that hand out tasks with `agents`. `model` is the model's name, by which
-    `edits.patches = "by_model"` decides. The rest is as for `default_tools`. Raises pydantic.ValidationError for a
-    mapping that is no settings.
+    `edits.patches = "by_model"` decides. The rest is as for `default_tools`. Raises pydantic.ValidationError for an
+    invalid mapping.
     """
     from toolcrib.settings.model import ToolSettings
     from toolcrib.tools import Workspace
@@ -119,10 +119,10 @@ def all_tools(
         from toolcrib.tools.batch import Batch
 
         tools.append(Batch())
-    return list(_held_to(policy, [tool for tool in tools if chosen.switch(tool.facts.name)]))
+    return list(_bind_all(policy, [tool for tool in tools if chosen.switch(tool.facts.name)]))
 
 
-def _held_to(policy: Policy | str | None, tools: list[AnyTool]) -> list[AnyTool]:
+def _bind_all(policy: Policy | str | None, tools: list[AnyTool]) -> list[AnyTool]:
     """The tools that a policy can allow at all, each bound to it."""
     if policy is None:
         return tools

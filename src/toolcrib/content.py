@@ -101,14 +101,14 @@ class Media:
                     named = self.media_type or head[len("data:") :].partition(";")[0]
                     self._fill(data=data, media_type=named)
         if not self.media_type:
-            self._see_type(self.data, self.url)
+            self._detect_type(self.data, self.url)
 
     def _fill(self, **fields: str) -> None:
         """Set fields while the part is made."""
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
-    def _see_type(self, data: Any, url: Any) -> None:
+    def _detect_type(self, data: Any, url: Any) -> None:
         if not data or not isinstance(data, str):
             return
         if isinstance(url, str) and MEDIA_TYPE.fullmatch(

@@ -94,7 +94,7 @@ class Context(Generic[Deps]):
         self._loop: Any = None
         self._permits: Callable[[Access], bool] | None = None
         self._why_denied: Callable[[Access], str] | None = None
-        # Given the workspace and further folders: what deny rules take away there. None if no rule does.
+        # Finds what deny rules take away in the workspace and in further folders; None if no rule denies paths.
         self.denied_paths: Callable[[str, Iterable[str]], DeniedPaths] | None = None
 
     def report(

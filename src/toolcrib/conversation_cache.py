@@ -1,9 +1,9 @@
 """What a run keeps of its conversation from one request to the next, so that each message is converted only once.
 
-Messages and their parts never change, so what a codec has written of them holds as long as they stand in the same
-place. Three things may change all the same, and are looked at with each request: which messages the conversation has,
-the fields of a result, which notes its changes, and the dicts and lists within (arguments, extras, data), which are
-compared. Whatever changed, codecs begin again, and write what a request without a cache would say.
+Messages and their parts never change, so what a codec has written for them stays valid as long as they stand in the
+same place. Three things may change, and are checked before each request: the list of messages, the fields of a result
+(it notes its changes), and the dicts and lists inside (arguments, extras, data; they are compared). If one of them
+changed, codecs begin again, and write the same as for a request without a cache.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ConversationCache:
         return self._known
 
     def _look(self, messages: list[Message]) -> bool:
-        """Find out what is new. Returns whether codecs may use this cache."""
+        """Look for new and changed messages. Returns whether codecs may use this cache."""
         start = next(
             (index for index, message in enumerate(messages) if message.role != "system"), len(messages)
         )
@@ -92,7 +92,7 @@ class ConversationCache:
         self._empty, self._data, self._copies = [], [], []
 
     def _take(self, messages: list[Message]) -> bool:
-        """Note what may change of messages that are new. Returns whether they need no mending."""
+        """Note the changeable parts of new messages. Returns whether these messages need no mending."""
         if not is_valid(messages):
             return False
         for message in messages:

@@ -71,7 +71,7 @@ class Cancelled(ToolcribError):
 class Suspended(BaseException):
     """Ends the run of a tool whose call waits for a person's answer, to run again when the answer is there.
 
-    It is no Exception, so that what a tool does with errors does not apply to it.
+    It is no Exception, so that an `except Exception` in a tool does not catch it.
     """
 
 

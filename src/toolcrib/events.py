@@ -231,7 +231,7 @@ class QuestionAnswered(Event):
 
 @dataclass(slots=True)
 class CallReviewed(Event):
-    """The reviewer looked at a call that would ask: it allowed it, or passed it on. `usage`: the Usage of that."""
+    """The reviewer looked at a call that would ask: it allowed it, or passed it on. `usage` is the review's."""
 
     key: CallKey
     tool: str

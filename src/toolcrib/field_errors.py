@@ -70,7 +70,7 @@ class Failure:
     The path may contain steps that are no keys of the value: a `Member`, or the name that a validator gives to a
     variant. Kinds: "missing", "extra" (an unknown field), "key" (a key of a map), "type" (not a value of this type),
     "limit" (a value of the type that breaks a constraint), "rule" (refused by a custom validator), "tag" (a union
-    whose variant cannot be told). `words` say what the schema may not: a limit, a rule, the names of the tag.
+    whose variant cannot be told). `words` say what the schema may lack: a limit, a rule, the names of the tag.
     """
 
     path: tuple[Any, ...]
@@ -81,10 +81,10 @@ class Failure:
 def field_errors(
     schema: Mapping[str, Any], value: Any, failures: Iterable[Failure]
 ) -> tuple[FieldError, ...]:
-    """One FieldError for each failing path. Of a union, only the variant that the value is nearest to is told."""
+    """One FieldError for each failing path. Of a union, only the variant nearest to the value is reported."""
     found: dict[str, FieldError] = {}
     for failed in _nearest([_located(schema, value, failure) for failure in failures], value):
-        error = _told(failed, schema)
+        error = _field_error(failed, schema)
         found.setdefault(error.path, error)
     return tuple(found.values())
 
@@ -212,10 +212,10 @@ def _joined(place: tuple[Any, ...], union: Any, groups: list[list[_Failed]], val
     return _Failed(Failure(place, "limit", said), place, union, value, union)
 
 
-# -- what is told of a failure -----------------------------------------------------------------------------
+# -- what is said of a failure -----------------------------------------------------------------------------
 
 
-def _told(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
+def _field_error(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
     label, node = path_label(failed.path), failed.node
     kind, words = failed.failure.kind, failed.failure.words
     if kind == "extra":
@@ -223,7 +223,7 @@ def _told(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
             label, "no parameter of this name", show(failed.got), tuple(_properties(failed.owner, root))
         )
     if kind == "tag":
-        return _tag_told(failed, root)
+        return _tag_error(failed, root)
     got = "nothing" if kind == "missing" else show(failed.got)
     if isinstance(node, Mapping) and (node.get("writeOnly") or node.get("format") == "password"):
         got = got if kind == "missing" else f"another {kind_of(failed.got)}"
@@ -240,8 +240,8 @@ def _told(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
     return FieldError(label, expected, got, allowed_values(node, root))
 
 
-def _tag_told(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
-    """What a tag may be, and which fields go with each of its values."""
+def _tag_error(failed: _Failed, root: Mapping[str, Any]) -> FieldError:
+    """The error for a wrong tag: the values that it may have, and the fields that go with each."""
     forms = _forms(failed.node, root)
     named = failed.failure.words.split("'")[1::2]
     for name in named:
@@ -439,7 +439,7 @@ def show(value: Any) -> str:
         return "null"
     text = _literal(value)
     if len(text) > MAX_SHOWN:
-        begun = text[:MAX_SHOWN]  # of a secret that is cut, masking would not know the beginning
+        begun = text[:MAX_SHOWN]  # masking would not recognise the beginning of a secret that is cut
         text = begun[: max(MAX_SHOWN - begun_word(begun), MIN_SHOWN)] + "…"
     return f"{kind_of(value)} {text}"
 

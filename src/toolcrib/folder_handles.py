@@ -54,7 +54,7 @@ NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BINARY: int = getattr(os, "O_BINARY", 0)
 ACCESS_LIST = "system.posix_acl_access"
-# What a file system answers that gives a file one name only, or too few.
+# Errors of file systems that allow a file only one name, or no further name.
 NO_SECOND_NAMES = (
     errno.EPERM,
     errno.EACCES,
@@ -90,7 +90,7 @@ def open_in(folder: FolderHandle, name: str, flags: int, mode: int = 0o666) -> F
 
 
 def open_same(folder: FolderHandle, flags: int) -> FolderHandle:
-    """Open the folder itself, for another use."""
+    """Another handle of the same folder, opened with these flags."""
     return os.open(".", flags, dir_fd=folder) if isinstance(folder, int) else folder
 
 
@@ -221,7 +221,7 @@ def sync_folder(folder: FolderHandle) -> None:
         try:
             os.fsync(folder)
         except OSError as problem:
-            if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # what file systems say that cannot
+            if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # of systems that cannot sync folders
                 raise
 
 

@@ -352,7 +352,7 @@ def _in_range(field: FormField, number: float) -> None:
 
 
 def _limit(given: Any) -> float | None:
-    """A limit that can be met: of a number that is too large for a float nobody types more."""
+    """A limit from a schema; None for one that is no finite number, or too large for a float."""
     try:
         known = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
     except OverflowError:

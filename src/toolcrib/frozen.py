@@ -1,4 +1,4 @@
-"""Frozen values of which each call makes new ones, in less time than `dataclass` and `NamedTuple` take.
+"""Frozen values that every call makes anew, in less time than `dataclass` and `NamedTuple` take.
 
 The `__init__` of a frozen dataclass spends most of its time in `object.__setattr__`. The one of `quickly_filled` makes
 the value an object of an open class with the same slots, assigns them, and gives it its own class again. Values that
@@ -17,7 +17,7 @@ __all__ = ["EMPTY", "from_tuple", "made_when_read", "open_class", "quickly_fille
 T = TypeVar("T")
 Named = TypeVar("Named", bound=tuple[Any, ...])
 
-SET_CLASS: Final[Any] = object.__dict__["__class__"].__set__  # past a class that forbids to assign
+SET_CLASS: Final[Any] = object.__dict__["__class__"].__set__  # works if the class forbids assignment
 
 
 class EmptyDict(dict[str, Any]):

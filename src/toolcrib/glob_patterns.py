@@ -17,12 +17,12 @@ from __future__ import annotations
 import re
 
 MAX_LENGTH = 1_000
-MAX_ALTERNATIVES = 64  # what braces may stand for
+MAX_ALTERNATIVES = 64  # patterns that the braces of one may expand to
 ANY_FOLDERS = "**"
 
 
 class GlobError(ValueError):
-    """The pattern is refused; the text says why, for the model, after a word that programs can tell it by."""
+    """The pattern is refused. The text is an error code for programs, a colon, and the reason for the model."""
 
 
 class GlobPattern:

@@ -1,6 +1,6 @@
 """The pattern in a line of a `.gitignore`, as git reads it, as an expression that takes linear time.
 
-Git compares bytes: `?` is one of them, so paths and patterns are given here as text with a character a byte
+Git compares bytes: `?` matches one byte, so paths and patterns are text here with one character for each byte
 (`as_bytes`). `*` and `**` are matched at their first occurrence and never reconsidered, as in `glob_patterns`, whose
 patterns are others: they know braces and hidden names, and take what is no valid class as it is written.
 """

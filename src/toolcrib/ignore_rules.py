@@ -1,7 +1,7 @@
-"""Which files of a folder are no work of a person: what ignore files say, and folders that tools generate.
+"""Which files of a folder are ignored: those that ignore files name, and folders that tools generate.
 
 Searches and checkpoints read the same rules: `.gitignore` and `.git/info/exclude`, with git's meaning, and `.ignore`
-files, which count for more, as in ripgrep. Settings outside, such as git's `core.excludesFile`, are not read.
+files, which take precedence, as in ripgrep. Settings outside, such as git's `core.excludesFile`, are not read.
 `ignore_patterns` matches a line in time linear in the path, because a `.gitignore` comes from strangers: `pathspec`
 turns such lines into expressions that backtrack, and `ignore-python` walks by path, without a matcher for folders that
 are kept open.
@@ -132,7 +132,7 @@ def decision(files: Sequence[IgnoreFile], path: str, is_folder: bool) -> bool | 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """What holds in a folder: the rules of its repository, and those of `.ignore` files, which count for more."""
+    """What holds in a folder: the rules of its repository, and those of `.ignore` files, which take precedence."""
 
     of_git: tuple[IgnoreFile, ...] = ()
     own: tuple[IgnoreFile, ...] = ()
@@ -151,7 +151,7 @@ class IgnoreRules:
         read: Callable[[str], Sequence[IgnoreFile]],
         is_repository: Callable[[], bool],
     ) -> IgnoreRules:
-        """The rules of a folder below, in which there may be files of these `names`.
+        """The rules of a subfolder, in which there are these `names`, perhaps ignore files among them.
 
         `read` gives the rules of a file of the folder, none where there is no such file, and `is_repository` says
         whether `.git` is really there: a repository within another one has rules of its own.

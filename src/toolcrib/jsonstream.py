@@ -14,8 +14,8 @@ What is shown is never contradicted by a later character:
 
 In three things it differs from ``json.loads``: half of a surrogate pair becomes U+FFFD, because such a
 string could not be encoded again; a number too great for a float is refused, because infinity is no JSON; and
-where a key repeats, the earlier value goes from view as soon as the key was read again, so that the last one
-wins from its own place. What was replaced or repeated is said in ``warnings``.
+where a key repeats, the earlier value is removed as soon as the key is read again: the last one wins, and
+stands in its own place. What was replaced or repeated is said in ``warnings``.
 
 States. Each is a function that reads on from one place of a chunk and returns where it stopped. Whitespace
 leaves a state as it is; any character that is not in its row is refused. ``after`` a value comes next_member
@@ -443,7 +443,7 @@ class JsonStream:
         self._state = self._after
         return at + 1
 
-    # ---- single characters that begin a value in the middle of nowhere
+    # ---- single characters that begin a value
 
     def _begin_string(self, text: str, at: int) -> int:
         self._start_string("")

@@ -32,7 +32,7 @@ _BETWEEN = re.compile(r"[\W_]+")
 
 
 def as_it_looks(text: str) -> str:
-    """A text in which what looks like Latin letters is Latin letters; nothing invisible, no accents, no letters apart.
+    """A text in which look-alikes are Latin letters; nothing invisible, no accents, spaced letters joined.
 
     For comparing with words that a person would read; genuine words of other alphabets are lost in it.
 

@@ -42,7 +42,7 @@ from toolcrib.messages import (
 )
 from toolcrib.result import ToolResult
 
-__all__ = ["MendNote", "is_valid", "mend", "told"]
+__all__ = ["MendNote", "is_valid", "mend", "notes_on_one_line"]
 
 # What the messages of a role consist of.
 PARTS_OF_ROLE: dict[Role, tuple[type[Any], ...]] = {
@@ -81,7 +81,7 @@ def mend(messages: Sequence[Message]) -> tuple[list[Message], list[MendNote]]:
     return (given, []) if is_valid(given) else _Mender().mended(given)
 
 
-def told(notes: Sequence[object]) -> str:
+def notes_on_one_line(notes: Sequence[object]) -> str:
     """Notes in one line, the first of them where there are many."""
     rest = f"; and {len(notes) - MOST_TOLD} more" if len(notes) > MOST_TOLD else ""
     return "; ".join(map(str, notes[:MOST_TOLD])) + rest
@@ -112,9 +112,7 @@ def _answer(parts: Sequence[MessagePart], calls: list[ToolCall]) -> bool:
     results = [part.call for part in parts if isinstance(part, ResultPart)]
     if len(results) == len(calls) and all(map(operator.is_, results, calls)):
         return True
-    known = {
-        id(call) for call in calls
-    }  # a call that is another's is not a copy, read back, of the one in its place
+    known = {id(call) for call in calls}  # a call that is in this list cannot be a copy of another one in it
     return len(results) == len(calls) and all(
         mine is call or (id(mine) not in known and mine.id == call.id and mine.name == call.name)
         for mine, call in zip(results, calls, strict=True)
@@ -199,7 +197,7 @@ class _Mender:
         if role == "tool":
             self._results(number, results, message.extras)
             if own:
-                self._note(number, "what no result holds became the user's")
+                self._note(number, "a part that cannot be in a result became the user's")
                 self._say(number, Message("user", own))
             return
         same = len(own) == len(message.parts) and all(map(operator.is_, own, message.parts))

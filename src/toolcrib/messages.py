@@ -99,7 +99,7 @@ class ResultPart:
             check_part(part, CONTENT, "a result")
 
     def record(self, result: ToolResult) -> None:
-        """Put the recorded result in place of the one that stood for it while the call ran; the run's own."""
+        """Put the recorded result in place of the one that stood for it while the call ran. Only the run does this."""
         object.__setattr__(self, "result", result)
 
     def as_text(self) -> str:
@@ -196,7 +196,7 @@ class Message:
         return self.role == "user" and OWN not in self.extras
 
     def note_usage(self, usage: Usage | None) -> None:
-        """Note what the answer used by now; the run's own."""
+        """Note what the answer used by now. Only the run does this."""
         object.__setattr__(self, "usage", usage)
 
     @property

@@ -9,7 +9,7 @@ again, or only look at the clock.
 | `PrepareStep` | the ToolCall, as the model wrote it   | a ToolCall                   | Prepared   |
 | `ExecuteStep` | the Ready call, which is allowed to run | that very Ready, or a ToolCall | ToolResult |
 
-What no step can do is to get round the box. `next` of an ExecuteStep runs nothing but what the box has decided on: a
+No step can bypass the box. `next` of an ExecuteStep runs nothing but what the box has decided on: a
 ToolCall (or any Ready that is not the one the step was handed) is resolved, validated and decided anew, and asked
 about if need be. The Ready that a step is handed is a copy: what is changed in it, in place, does not change what runs.
 And whatever a step does, a call ends in exactly one recorded result: a step that raises, or that gives no result, is

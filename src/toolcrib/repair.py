@@ -394,7 +394,7 @@ class _Mender(Shapes):
         results = [self.mend(value, variant, may_open) for variant in variants]
         mended = self._only(value, shape, results)
         if not mended.changed:
-            # Nothing but null beside it: what can be repaired inside is, and the validator names the rest.
+            # A single variant beside null is repaired as far as possible, and the validator names the rest.
             real = [
                 each for each, variant in zip(results, variants, strict=True) if variant.kinds != {"null"}
             ]

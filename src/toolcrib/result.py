@@ -20,7 +20,7 @@ _WATCHING = threading.Lock()
 
 
 class ResultChanges:
-    """Where the results of a conversation that was sent note their changes: `last` is another object after each one."""
+    """Shows that a result of a conversation that was sent has changed: `last` is a new object after each change."""
 
     __slots__ = ("last",)
 
@@ -88,7 +88,7 @@ class ToolResult:
 
     def __getstate__(self) -> object:
         state: Any = super().__getstate__()
-        state[1].pop("_changes", None)  # no conversation has a copy
+        state[1].pop("_changes", None)  # a copy is in no conversation
         return state
 
     @property
@@ -203,5 +203,5 @@ def changes_of(result: ToolResult, own: ResultChanges) -> ResultChanges:
 
 
 def _as_parts(given: Any) -> Any:
-    """Parts that do not change; what is no sequence of parts is refused where the result is read."""
+    """A text or list as a tuple of parts. Anything else is returned as given; reading the result refuses it."""
     return (Text(given),) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given

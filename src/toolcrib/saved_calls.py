@@ -17,7 +17,7 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
 
     The live tool is not part of it: another process resolves and validates the call again and
     refuses to run it if the fingerprint differs. A call that has its result already is saved with that, as
-    Refused: what was denied, or has run, never runs because it was saved.
+    Refused: a call that was denied or has run does not run when it is restored.
     """
     call, done = prepared.call, prepared.execution.result
     if isinstance(prepared, Refused):

@@ -39,7 +39,7 @@ class Subscription:
     def __init__(self, limit: int = 1_000, run: str = "") -> None:
         self.run = run
         self._events: deque[Event] = deque()
-        self._ready: deque[Event] = deque()  # taken out by the reader, which is handed one after the other
+        self._ready: deque[Event] = deque()  # events that the reader takes out one by one
         self._joined: list[Event] = []  # deltas to be joined with the last event
         self._limit = limit
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class Subscription:
         self._closed = False
 
     def put(self, event: Event) -> None:
-        """Add an event. Called by the sink, from any thread, by one after the other."""
+        """Add an event. The sink calls it from any thread, but never from two at once."""
         if (type(event) in DELTAS and len(self._events) >= self._limit) or self._joined:
             self._join(event)
         else:
@@ -258,7 +258,7 @@ class EventSink:
         self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
         self._of_runs = RunListeners(self.parents)
-        # Gives the events that are handed on in the place of one, without secrets; None: every event itself.
+        # Replaces an event by events without secrets, which listeners get instead; None: they get the event itself.
         self.mask: EventMask | None = None
 
     def __bool__(self) -> bool:

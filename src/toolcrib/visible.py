@@ -74,7 +74,7 @@ def with_title(words: str, tool: str, title: str) -> str:
 
 
 def on_one_line(text: str, limit: int = 0) -> str:
-    """The same on one line, cut with an ellipsis after `limit` characters (0: not cut)."""
+    """The text of `escape_invisible` on one line, cut with an ellipsis after `limit` characters (0: not cut)."""
     text = text if not limit else text[: limit * 4]
     line = escape_invisible(text).replace("\n", "⏎").replace("\t", " ")
     return line if not limit or len(line) <= limit else line[: limit - 1] + "…"

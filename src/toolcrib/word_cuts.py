@@ -14,7 +14,7 @@ LAST_WORD = re.compile(r"[^\s\"'`,;<>(){}\[\]|&]*\Z")
 
 
 def begun_word(text: str) -> int:
-    """How many characters the word has that a text ends with; 0 where it ends with none, or with too long a one.
+    """The length of the word that a text ends with; 0 if it ends with no word, or with one longer than `LONGEST`.
 
     >>> [begun_word(text) for text in ("one two", "one ", '{"key":"abc', "", "x" * 500)]
     [3, 0, 3, 0, 0]

@@ -21,7 +21,7 @@ WHOLE = "the budget of the whole run is used up: "
 
 
 class Account:
-    """Counts what a run uses. What a run within one of its calls uses counts here too, and its limits end both.
+    """Counts what a run uses, with the runs within its calls. When a limit of this run is reached, those end too.
 
     `agent` stands for the agent whose run it is. `earlier` is what was used in the conversation before the run. `outer`
     is the account of the run that the call belongs to. `conversation` limits the run together with what its earlier

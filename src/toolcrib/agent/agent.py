@@ -70,7 +70,7 @@ class Agent(Generic[Deps, Out]):
         model: A Model, or its name, such as "openai:gpt-5".
         tools: They make a toolbox of the agent's own, with further options of a Toolbox, such as `autonomy`,
             `approver`, `deps` or `timeout`.
-        toolbox: A toolbox that there is, in place of `tools` and its options.
+        toolbox: An existing toolbox, in place of `tools` and its options.
         name: What the agent is called in telemetry.
         instructions: The system prompt: text, or a function, sync or async, that gives it anew each turn.
         max_turns: How often the model is asked in a run; then it is asked for a summary.

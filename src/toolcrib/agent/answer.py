@@ -97,7 +97,7 @@ async def read_answer(
 
 def _failure(model: Model, error: BaseException, mask: Mask) -> ModelError:
     log_failure(f"the model {model.name} failed", mask)
-    whole = mask(str(error)) or type(error).__name__  # masking would not know a secret that is cut
+    whole = mask(str(error)) or type(error).__name__  # masking would not recognise a secret that is cut
     return ModelError(f"the model {model.name} failed: {shortened(whole)}")
 
 

@@ -36,7 +36,7 @@ MEDIA_TOKENS = 1_500
 SHORT = 400  # characters of a result that stays: a line in its place would be hardly shorter
 LEAST = 1_000  # tokens that removing results must save where it costs nothing else
 FIRST_LINE = 200  # characters of an error that stay
-# What a person decided, and what is not known to have happened, is no data that could be looked up again.
+# These errors stay whole: a person's decision or an unknown outcome cannot be looked up again.
 STAYING = frozenset({ErrorCode.DENIED, ErrorCode.REJECTED, ErrorCode.OUTCOME_UNKNOWN, ErrorCode.CANCELLED})
 
 
@@ -51,7 +51,7 @@ class ClearOldResults:
     a prompt in its cache (None: as the model says, else five minutes).
 
     A provider that answers that the conversation is too long is asked once more, with all results removed but the
-    newest turn's. `Outcome.messages` has every result whole. Raises ValueError or TypeError for values that cannot be.
+    newest turn's. `Outcome.messages` has every result whole. Raises ValueError or TypeError for invalid values.
     """
 
     keep: int = 10
@@ -103,7 +103,7 @@ class ClearedRequests:
         messages, asked = request.messages, self._clock()
         before, start = self._starts(messages, asked)
         if start > before:
-            tell(self._told(messages, before, start))
+            tell(self._saving(messages, before, start))
         try:
             response = await read(replace(request, messages=self._without_results(messages, start)))
         except ModelError as error:
@@ -111,7 +111,7 @@ class ClearedRequests:
             if not error.too_long or self._freed(messages, start, harder) <= 0:
                 raise
             self._limit = min(self._limit, _tokens(self._without_results(messages, start)) * 3 // 4)
-            tell(f"too long for the model; {self._told(messages, start, harder)}")
+            tell(f"too long for the model; {self._saving(messages, start, harder)}")
             start = harder
             response = await read(replace(request, messages=self._without_results(messages, start)))
         whole = sum(len(message.results) for message in islice(messages, start, None))
@@ -135,7 +135,7 @@ class ClearedRequests:
             if note["tokens"]
             else _tokens(self._without_results(messages, before))
         )
-        # The provider reads again what follows the first removed result: less must stay than is saved twice over.
+        # The provider reads again all that follows the first removed result: at most twice what is saved may follow.
         read_again = _tokens(self._without_results(messages, start)[before:])
         return before, start if size > self._limit and 2 * freed >= read_again else before
 
@@ -187,7 +187,7 @@ class ClearedRequests:
             if isinstance(part, ResultPart) and self._removable(part)
         )
 
-    def _told(self, messages: Sequence[Message], start: int, end: int) -> str:
+    def _saving(self, messages: Sequence[Message], start: int, end: int) -> str:
         count = sum(self._removable(part) for message in messages[start:end] for part in message.parts)
         tokens = self._freed(messages, start, end)
         are = "is sent as one line" if count == 1 else "are sent as one line each"
@@ -206,7 +206,7 @@ def _last_note(messages: Sequence[Message]) -> tuple[int, dict[str, Any]]:
 
 
 def _start(messages: Sequence[Message], keep: int) -> int:
-    """The message from which on at least `keep` results stand, if there are so many; turns are not divided.
+    """The index of the message from which on at least `keep` results follow, if there are so many; turns stay whole.
 
     The newest turn is always whole: the model has not seen it.
     """

@@ -49,9 +49,9 @@ class CallOfRun(Protocol):
 class DelegatedRun:
     """A run of an agent within a call of another run. `text` gives its words for the model that made the call.
 
-    `seconds` limit its time, in which a person who is asked does not count. With a `max_depth`, an agent is that many
-    agents below the outermost at most, and none works on a task that it handed out itself, also by others: a ToolError
-    says so.
+    `seconds` limit its time; the time that a person takes to answer does not count. With a `max_depth`, ToolError is
+    raised where the agent would run further than that below the outermost one, or would work on a task that it handed
+    out itself, directly or through others.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ def worst_of(box: Toolbox[Any]) -> tuple[Effect, bool]:
     known, more = box.registry.given_facts()
     if more:
         known = [*known, *(Facts("", effect, frozenset()) for effect in Effect)]
-    # What a tool delegates changes nothing where no other tool of the box may.
+    # A delegating tool counts by its effect only if the policy would show an ordinary tool of that effect.
     shown = [facts for facts in known if shows(replace(facts, delegates=False))]
     worst = max((facts.effect for facts in shown), default=Effect.READ)
     return worst, any(facts.open_world or facts.server for facts in shown)

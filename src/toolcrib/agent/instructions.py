@@ -37,12 +37,12 @@ class RunInstructions:
 
     @property
     def lack_form(self) -> bool:
-        """Whether the model has to be told otherwise than before how its answer is written."""
+        """Whether the form in which the model has to answer is another than the instructions describe."""
         return self.form() != self._form
 
     @property
     def are_new(self) -> bool:
-        """Whether other instructions were placed than those that were there before the run."""
+        """Whether the instructions differ from those that the conversation had before the run."""
         return self._head != self._found
 
     async def place(self, messages: list[Message]) -> list[Message]:

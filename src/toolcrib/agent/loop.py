@@ -40,7 +40,7 @@ from toolcrib.events import (
     RunStarted,
     TurnStarted,
 )
-from toolcrib.mending import mend, told
+from toolcrib.mending import mend, notes_on_one_line
 from toolcrib.messages import (
     Message,
     Request,
@@ -75,7 +75,7 @@ SUMMARY = (
 
 
 class RunLoop:
-    """One run of an agent from its task to its outcome; `Run` is what is held of it from outside."""
+    """One run of an agent from its task to its outcome; `Run` is what its caller has of it."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ class RunLoop:
     def _after_calls(
         self, calls: list[ToolCall], results: list[ToolResult], *, cut_off: bool = False
     ) -> Outcome[Any] | None:
-        """What the results of a turn make of the run; None where it goes on."""
+        """The outcome, if the results of a turn end the run; None if the run goes on."""
         if self._suspension is not None and self._suspension.waits_in(self.id):
             return self._waiting(self._suspension, self.messages[-2].text)
         text = completion_text(calls, results)
@@ -278,7 +278,7 @@ class RunLoop:
         return self._finished(Reason.PAUSED, self.messages[-2].text, paused) if paused else None
 
     def _tell_news(self, words: list[str]) -> bool:
-        """Tell the model what happened meanwhile to what the run owns: that a background process ended."""
+        """Tell the model news of what the run owns, such as a process that ended. Returns whether there were any."""
         if words:
             self._conversation.add(Message.of_toolcrib("\n".join(words), "news"))
         return bool(words)
@@ -318,7 +318,7 @@ class RunLoop:
         if request.tool_choice.names:
             self._chosen |= any(call.name in request.tool_choice.names for call in calls)
         if calls:
-            # Answered from the first moment: what is recorded replaces it, what is not was interrupted.
+            # Each call has a result from the start, "cancelled", which its recorded result replaces.
             waiting = [ResultPart(call, model_messages.cancelled(call.name)) for call in calls]
             added.append(Message("tool", list(waiting)))
         self._conversation.add(*added)
@@ -398,7 +398,7 @@ class RunLoop:
         return self._after_calls(calls, results)
 
     def _waiting(self, suspension: Suspension, text: str) -> Outcome[Any]:
-        """The run ends at its questions, with what `Agent.resume` needs; or with its part, within a call."""
+        """The outcome of a run that ends at its questions, with the state that `Agent.resume` needs of this run."""
         saved = SavedRun(
             run=self.id, messages=self.messages, usage=self.usage, earlier=self.account.earlier, turns=self.turns,
             restarted=self.restarted, seconds=self.account.seconds, chosen=self._chosen, failures=self._failures,
@@ -427,7 +427,7 @@ class RunLoop:
         if self.box.sink:
             self.box.emit(self.id, RunStarted(self._task_message.text, self.settings.model.name))
         if self._mend_notes:
-            words = told(self._mend_notes)
+            words = notes_on_one_line(self._mend_notes)
             log.warning("the conversation that run %s goes on with: %s", self.id, words)
             self._note(f"the conversation: {words}")
 
@@ -463,7 +463,7 @@ class RunLoop:
 
     def _restarted(self, why: str, calls_were_seen: bool) -> int:
         """The answer begins again. If calls were seen, this is a new turn, so that no key is used twice."""
-        if self._suspension is not None:  # what was started early is void now
+        if self._suspension is not None:  # calls that were started early do not count any more
             self._suspension.drop_all(self.id)
         if self.box.sink:
             self.box.emit(self.id, AnswerRestarted(self.turns, why))
@@ -475,7 +475,7 @@ class RunLoop:
         return self.turns
 
     async def _answered(self, response: Response) -> Outcome[Any] | None:
-        """What an answer without calls makes of the run; None where the model is asked again."""
+        """The outcome, if an answer without calls ends the run; None if the model is asked again."""
         text = response.message.text
         if response.stop_reason in ("refusal", "filter"):
             return self._finished(Reason.REFUSED, text, f"the model stopped: {response.stop_reason}")

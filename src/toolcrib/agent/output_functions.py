@@ -29,7 +29,7 @@ class Function:
 
 
 def validator_of(fn: Callable[..., Any]) -> Function:
-    """A validator: of the value alone, or of the value and the context, which its annotation or its place says."""
+    """A validator as a Function. One with two required parameters is called with the value and the context."""
     try:
         given = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):  # a built-in one

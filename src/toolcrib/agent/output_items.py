@@ -58,7 +58,7 @@ class ItemParams:
         return self._params.parse(text)
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
-        """What is wrong with what is no list."""
+        """The error for JSON data that is no list."""
         return self._params.explain(problem, value)
 
 

@@ -122,7 +122,7 @@ class OutputShape:
 
     @property
     def is_grammar(self) -> bool:
-        """Whether no JSON Schema says what the answer is, so that a server that holds to the schema promises less."""
+        """Whether no JSON Schema expresses the answer's form: a server that enforces the schema then promises less."""
         return type(self._text).__name__ == "Grammar"
 
     @property
@@ -240,7 +240,7 @@ class OutputShape:
         return self.accepted(decoded[0], items, source)
 
     def _other_readings(self, text: str) -> list[dict[str, Any]]:
-        """The field `result` alone, and the bare text of a choice, as models write them all the same."""
+        """Other forms in which models write an answer: the value of `result` alone, the bare text of a choice."""
         if not self._wrapped or self._tagged:
             return []
         from toolcrib.json_text.lenient_grammar import Unreadable
@@ -256,14 +256,14 @@ class OutputShape:
         return [{WRAP: value} for value in readings]
 
     def value_of(self, params: Any) -> tuple[str, Any]:
-        """The alternative that was given, "" where there is one, and its value."""
+        """The alternative that was given ("" if there is only one), and its value."""
         value = params[WRAP] if self._wrapped else params
         if self._tagged:
             return value["kind"], value["value"]
         return next(iter(self._functions), ""), value
 
     def checked(self, params: Any) -> Any:
-        """The value of params, where no validator is asked. Raises WrongAnswer for a text that does not match."""
+        """The value of params, without calling validators. Raises WrongAnswer for a text that does not match."""
         value = self.value_of(params)[1]
         if self._text is not None and not self._tagged:
             from toolcrib.guided.checking import check
@@ -297,7 +297,7 @@ class OutputShape:
     async def finished(
         self, params: Any, ctx: Context[Any] | None, items: ItemsSoFar, source: Source = str
     ) -> Any:
-        """The output: what the function gives that is called with the value, after the validators."""
+        """The output: the value, or what the output function returns for it, after the validators."""
         name, value = self.value_of(params)[0], self.accepted(params, items, source)
         function = self._functions.get(name)
         if function is not None:
@@ -364,7 +364,7 @@ def _mentions_quotes(kinds: tuple[Any, ...]) -> bool:
 
 
 def _of_items(output: OutputWish, kind: Any) -> OutputWish:
-    """What is wished of one item."""
+    """The output type of one item."""
     made = copy.copy(output)
     made.types, made.validators, made.itemwise = (kind,), (), False
     return made

@@ -25,7 +25,7 @@ Path = tuple[str | int, ...]
 
 
 class WatchedModel:
-    """A model of which every piece of the typed answer is told as an OutputDelta, as soon as it comes."""
+    """A model that emits each piece of its typed answer as an OutputDelta, as soon as it comes."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class WatchedModel:
                 await closing()
 
     async def respond(self, request: Request) -> Response:
-        """The whole answer, of which no piece is told."""
+        """The whole answer, without events for its pieces."""
         return await self._model.respond(request)
 
     def _see(self, item: Chunk | Response) -> None:
@@ -135,7 +135,7 @@ class _Parser:
             if kind == "delta":
                 self._say(path[size:], value)
                 continue
-            # A container is whole: its parts were told before, so that no more than its kind is said.
+            # A finished container or text: its parts were emitted before, so this event has only an empty value.
             rest: Any = (
                 "" if isinstance(value, str) else type(value)() if isinstance(value, dict | list) else value
             )

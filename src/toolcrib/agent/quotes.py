@@ -128,7 +128,7 @@ def _plain(text: str) -> str:
 def _quotes(value: Any) -> Iterator[tuple[tuple[Any, ...], Quote]]:
     """The quotes in a value, however deep, with their paths; those that are names in an object, too."""
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
-    seen: dict[int, Any] = {}  # an object may know the one that it stands in
+    seen: dict[int, Any] = {}  # an object may refer to its container
     while waiting:
         path, one = waiting.pop()
         if isinstance(one, Quote):

@@ -1,4 +1,4 @@
-"""A run as it is held from outside: awaited for its outcome, iterated over for its events, cancelled."""
+"""A run as its caller has it: to await for its outcome, to iterate over for its events, to cancel."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class SavedRun:
 
     @classmethod
     def resumed(cls, saved: Outcome[Any] | Mapping[str, Any], answers: Answers) -> SavedRun:
-        """A saved run with answers to its questions. ValueError for what cannot be read, or for other answers."""
+        """A saved run with answers to its questions. ValueError for unreadable data, or answers to other questions."""
         data: Any = saved.to_json() if isinstance(saved, Outcome) else saved
         if isinstance(data, str | bytes):
             raise ValueError(

@@ -100,7 +100,7 @@ class TranscriptFile:
     def _write(self, record: dict[str, Any]) -> None:
         try:
             text = json.dumps(self.mask(record), ensure_ascii=False, default=str)
-        except Exception as error:  # of the mask, or of a value that says what it is
+        except Exception as error:  # raised by the mask, or by `str` of a value
             kind, why = next(name for name in RECORDS if name in record), type(error).__name__
             self._lost, self.problem = True, f"a {kind} is not in {self.path.name}: {why}"
             self._append(f"{json.dumps({'lost': kind, 'why': why})}\n".encode())
@@ -159,7 +159,8 @@ class TranscriptFile:
 def recorder(message: Message, transcript: TranscriptFile | None) -> Record:
     """Puts results in their places in a message and in the transcript file.
 
-    It does not lead to the run: a tool's context leads to what records its call, and a run leads to the model's key.
+    It has no reference to the run: a tool can reach it through its context, and from a run it could reach the model's
+    key.
     """
     places = message.parts
 

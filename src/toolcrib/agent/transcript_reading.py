@@ -12,7 +12,7 @@ from toolcrib.agent.transcript import RECORDS, is_cut
 from toolcrib.call import FORMAT, ToolCall
 from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ErrorCode
-from toolcrib.mending import NAMELESS, mend, told
+from toolcrib.mending import NAMELESS, mend, notes_on_one_line
 from toolcrib.messages import Message, ResultPart, messages_from_json, result_from_dict, usage_from_dict
 
 __all__ = ["TranscriptProblem", "TranscriptReading", "read_transcript", "scan_transcript"]
@@ -26,7 +26,7 @@ def read_transcript(path: Path) -> list[Message]:
     """
     reading = scan_transcript(path)
     if reading.problems:
-        logging.getLogger("toolcrib").warning("%s: %s", path.name, told(reading.problems))
+        logging.getLogger("toolcrib").warning("%s: %s", path.name, notes_on_one_line(reading.problems))
     return reading.mended
 
 

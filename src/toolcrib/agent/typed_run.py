@@ -130,7 +130,7 @@ class TypedRun:
         return f"{self._model.name} refused to be asked for a typed answer by {before!r}; asking by {self.step.rung!r}"
 
     def watched(self, model: Model, tell: Callable[[Event], None]) -> Model:
-        """The model, of whose answer each piece is told as it comes."""
+        """The model, wrapped so that it emits each piece of its answer as it comes."""
         from toolcrib.agent.output_stream import WatchedModel
 
         before = 0 if self._watched is None else self._watched.begun
@@ -199,7 +199,7 @@ class TypedRun:
         return words
 
     def ends(self, outcome: Outcome[Any]) -> None:
-        """Tell the outcome what is known of the typed answer."""
+        """Fill in the fields of the outcome that are about the typed answer."""
         outcome._value = self.output
         outcome.item_problems = self.tool.forget(self.run).problems
         outcome.attempts = self.attempts + (self.output is not NO_OUTPUT)

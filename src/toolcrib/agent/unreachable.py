@@ -1,4 +1,4 @@
-"""Values to which no object leads: a Context leads to all tools, and a model leads to its key."""
+"""Values that no chain of references leads to: from its Context a tool could otherwise reach a model and its key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Unreachable(Generic[T]):
-    """Stands for a value, which lives as long as this object does, in an object that a Context leads to."""
+    """Stands for a value in an object that can be reached from a Context. The value lives as long as this object."""
 
     __slots__ = ("__weakref__",)
 

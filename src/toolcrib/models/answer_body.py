@@ -88,7 +88,7 @@ async def parsed(read: Callable[[bytes], T], data: bytes, size: int) -> T:
 
 
 def _last_words(ends: float | None) -> float:
-    """The seconds for what may follow an answer that seems complete: it is not late because of that wait."""
+    """The seconds to wait for what may follow an answer that seems complete; the wait ends before the deadline."""
     left = LAST_WORDS if ends is None else (ends - asyncio.get_running_loop().time()) / 2
     return min(LAST_WORDS, left)
 

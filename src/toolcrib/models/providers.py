@@ -42,7 +42,7 @@ class Provider:
     """One provider. `keys` are variables, of which the first that is set counts; none for local servers.
 
     `address` is a variable that may name another base URL. `own_defaults` says that the class finds address
-    and key itself. `asks` says in words what is needed where no key in a variable is.
+    and key itself. `asks` says in words what is needed where that is no key in a variable.
     """
 
     cls: str = "OpenAIChat"

@@ -23,7 +23,7 @@ from toolcrib.codecs.unread_calls import answer_to
 from toolcrib.codecs.wire_json import encodable, own_extras, wire_value
 from toolcrib.conversation_cache import cache_of
 from toolcrib.dataclass import replace
-from toolcrib.mending import mend, told
+from toolcrib.mending import mend, notes_on_one_line
 from toolcrib.merged_fields import merged
 from toolcrib.messages import Chunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.answer_body import (
@@ -159,8 +159,8 @@ class Transport:
             await asyncio.sleep(delay)
 
     def _learned(self, error: ModelError, request: Request, asked: tuple[Codec, bool]) -> str | None:
-        """What a server's error says that it cannot do; from now on it is asked otherwise. The words are for the
-        operator, and empty for what another request has told. None for any other error.
+        """Adapt to an error that says what the server cannot do: later requests are sent otherwise. Returns words for
+        the operator, "" if another request has reported it already; None for any other error.
 
         `asked` is how the request that failed was sent: its codec, and whether the answer was to stream.
         """
@@ -424,7 +424,7 @@ class Transport:
         if not news:
             return
         self._told = {*(self._told if len(self._told) < MAX_TOLD else ()), *news}
-        log.warning("the conversation for %s: %s", self.name, told(news))
+        log.warning("the conversation for %s: %s", self.name, notes_on_one_line(news))
 
 
 async def within(
@@ -432,8 +432,8 @@ async def within(
 ) -> AsyncGenerator[Chunk | Response, None]:
     """The items of a stream; TimeoutError when one has not come by `ends`, on the event loop's clock.
 
-    The time is held around each item alone: the consumer's own work between two of them is not cut short. Nothing is
-    late after the answer.
+    The deadline is checked only while an item is awaited: it never interrupts the consumer's own work between two
+    items, and does not count after the answer.
     """
     late: float | None = ends
     while late is not None:

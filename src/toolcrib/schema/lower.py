@@ -71,9 +71,7 @@ class _At:
     path: str
     left: int  # how many more references may be expanded on the way down
     root: bool = False
-    exact: bool = (
-        False  # inside `not` and `if`, where a guess at what was meant would have the opposite effect
-    )
+    exact: bool = False  # inside `not` and `if`, where a guess would have the opposite effect
     told: list[str] = field(default_factory=lambda: list[str]())
 
     def below(self, token: str, *, exact: bool = False) -> _At:

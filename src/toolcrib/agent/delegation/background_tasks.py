@@ -33,7 +33,7 @@ FAILED = "The agent failed with an internal error. Its operator can see what it 
 
 
 class CallThatEnds:
-    """Stands for a call, within a run that goes on after the call and belongs to the run of the call."""
+    """Takes the place of a call's context for a run that outlives the call: it belongs to the call's run."""
 
     def __init__(self, ctx: Context[Any]) -> None:
         self.deps = ctx.deps
@@ -97,7 +97,7 @@ class BackgroundTask:
         return not self._task.done()
 
     def said(self, text: str, *, code: ErrorCode | None = None) -> ToolResult:
-        """A result with words of its agent. It has the mark of what came from outside if the agent took in such."""
+        """A result with a text of its agent, marked as from outside if the agent took in content from outside."""
         result, outcome = ToolResult.of(text, code=code), self._work.value.run.outcome
         result.outside = outcome is not None and bool(of_messages(outcome.messages).taint)
         return result

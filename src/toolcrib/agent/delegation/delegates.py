@@ -53,7 +53,7 @@ class Delegates:
         return sorted(self._agents.value)
 
     def worst(self) -> tuple[Effect, bool]:
-        """The worst effect that an agent may have, and whether one is open to the world; later ones are held to it."""
+        """The worst effect of an agent, and whether one is open to the world. Agents added later may do no more."""
         each = [worst_of(delegate.agent.toolbox) for delegate in self._agents.value.values()]
         if not each:
             return Effect.DESTRUCTIVE, True

@@ -66,7 +66,7 @@ def task_rows(delegates: Delegates) -> FunctionTool[..., Any]:
         """
         work = Rows(delegates, agent, task, rows, ctx, timeout)
         with ctx._deadline.paused():
-            return told(await work.results(at_once))
+            return result_of_rows(await work.results(at_once))
 
     return tool(
         task_rows, effect=worst, secrets=(), open_world=open_world, delegates=True, title="Task for many rows",
@@ -137,7 +137,7 @@ class Rows:
             return RowResult(row, False, FAILED)
 
 
-def told(results: list[RowResult]) -> ToolResult:
+def result_of_rows(results: list[RowResult]) -> ToolResult:
     """The results as text and as data. Raises ToolError, with the words of each row, where none was finished."""
     done = sum(result.finished for result in results)
     texts = [f"{done} of {len(results)} rows are done."]

@@ -35,7 +35,7 @@ from toolcrib.command.sandbox.lease import ScratchFolder
 from toolcrib.command.sandbox.process.kernel import hide_own_process
 from toolcrib.dataclass import dataclass
 from toolcrib.events import Notice
-from toolcrib.mending import told
+from toolcrib.mending import notes_on_one_line
 from toolcrib.messages import Message
 from toolcrib.settings.catalogue import DELEGATION
 from toolcrib.toolset import is_toolset
@@ -336,7 +336,7 @@ def _earlier_messages(run: RunCommandOptions) -> list[Message]:
     except ValueError as problem:
         raise Problem(f"--continue: {problem}") from problem
     if reading.problems:
-        say(f"{earlier}: {told(reading.problems)}")
+        say(f"{earlier}: {notes_on_one_line(reading.problems)}")
     return reading.mended
 
 

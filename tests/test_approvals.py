@@ -755,5 +755,5 @@ TOLD = {
     "rejected": 'The user rejected this call of tool "{}"; nothing was run. '
     "Ask what they would prefer, or go on without it.",
     "nobody_to_ask": 'Tool "{}" needs approval and nobody could be asked, so it was not run. '
-    "This was nobody's decision; go on without it, or finish and say that approval is needed.",
+    "No person has refused it; go on without it, or finish and say that approval is needed.",
 }

@@ -130,7 +130,7 @@ class Approving:
             return None
 
     async def call(self, code: Callable[[Any], Any], asked: Any, seconds: float | None) -> Any:
-        """What code of a user gives within so many seconds; DeadlinePassed after them."""
+        """The value of a user's code. Raises DeadlinePassed if it takes longer than `seconds`."""
         from toolcrib.toolbox.foreign import ForeignCall
 
         return await ForeignCall(self._reply(code, asked), seconds, self.grace)

@@ -43,7 +43,7 @@ T = TypeVar("T")
 InnerCall = Callable[[ToolCall, CallKey, Any, "Record | None"], Awaitable[ToolResult]]
 """Walks a call that a tool makes along the path of the toolbox: the call, its key, dependencies, a recorder."""
 
-NOBODY = "This needs approval and nobody could be asked: {}. It was nobody's decision."
+NOBODY = "This needs approval and nobody could be asked: {}. No person has refused it."
 NO_REPLY = (
     "Nobody answered. Go on with what you know: choose what is easiest to take back, and say at the end what "
     "you assumed."

@@ -107,7 +107,7 @@ class Execution(Deadline):
         try:
             coro = self._begin()
             try:
-                item = coro.send(None)  # what it waits for; then what it is sent, and at last its value
+                item = coro.send(None)  # in turn: what it awaits, what it is sent, and at last its value
                 self.arm(coro, self.seconds)
                 while True:
                     try:
@@ -135,7 +135,7 @@ class Execution(Deadline):
             result = self._failure(error if self.task is None else self.judged(error))
         if self.interrupted and self.to_raise is None:
             self.to_raise = asyncio.CancelledError()
-        if self.ctx is not None:  # what outlives its call reports nothing more, and calls nothing
+        if self.ctx is not None:  # code that outlives its call can report and call nothing any more
             self.ctx._host = None
             self.inner_calls = self.ctx._inner
         result = self._shown(result)

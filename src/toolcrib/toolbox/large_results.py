@@ -49,7 +49,7 @@ def on_thread(
 async def shown_result(
     workers: Workers, shown: Callable[[Ready, ToolResult], ToolResult], ready: Ready, result: ToolResult
 ) -> ToolResult:
-    """What `shown` makes of a result of any size that a step gave."""
+    """The value of `shown` for a step's result; for a large one, computed on the thread."""
     if size_of(result) <= LARGE:
         return shown(ready, result)
     job = workers.submit(shown, (ready, result), asyncio.get_running_loop())

@@ -151,8 +151,8 @@ def rejected(name: str, message: str) -> ToolResult:
 
 def outdated(name: str) -> ToolResult:
     return ToolResult.of(
-        f'What the call of tool "{name}" rests on changed while it waited for approval; nothing was run. '
-        "Look at it again, and call the tool anew if it still fits.",
+        f'Something that the call of tool "{name}" depends on changed while it waited for approval; nothing was run. '
+        "Look at it again, and repeat the call if it still fits.",
         code=ErrorCode.TOOL_CHANGED,
     )
 
@@ -175,7 +175,7 @@ def unusable(name: str) -> ToolResult:
 def nobody_to_ask(name: str) -> ToolResult:
     return ToolResult.of(
         f'Tool "{name}" needs approval and nobody could be asked, so it was not run. '
-        "This was nobody's decision; go on without it, or finish and say that approval is needed.",
+        "No person has refused it; go on without it, or finish and say that approval is needed.",
         code=ErrorCode.NOBODY_TO_ASK,
     )
 
@@ -192,7 +192,7 @@ def cannot_wait(name: str, outer: str) -> ToolResult:
     """A question inside a call that cannot be run again from its beginning, so that nobody could be waited for."""
     return ToolResult.of(
         f'Tool "{name}" needs approval, and was not run: the call of tool "{outer}" that it is part of cannot wait '
-        f"for a person's answer, since that may not be run twice. This was nobody's decision. If it is needed, call "
+        f"for a person's answer, since that may not be run twice. No person has refused it. If it is needed, call "
         f'"{name}" by itself.',
         code=ErrorCode.NOBODY_TO_ASK,
     )

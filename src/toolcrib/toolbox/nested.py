@@ -65,7 +65,7 @@ class BothPolicies:
         return any(getattr(policy, "tracks_taint", False) for policy in self.both)
 
     def decide(self, request: PolicyRequest, /) -> Decision:
-        about_step = request.prepared is None and request.action  # which asks, also where the tool only reads
+        about_step = request.prepared is None and request.action  # its effect was raised so that it asks
         if (request.facts.effect if about_step else request.effect) > self._most:
             limit = f"the call that this belongs to may {_MAY[self._most]}"
             return Decision(Verb.DENY, limit)

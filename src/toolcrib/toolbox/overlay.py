@@ -26,7 +26,7 @@ class OverlaidRegistry(Registry):
 
     @property
     def at_hand(self) -> dict[str, ResolvedTool]:  # type: ignore[override]
-        """What calls of this box found, since the last change of the registry below."""
+        """The tools that calls of this box resolved since the last change of the registry below."""
         if self._found[0] is not self._below.at_hand:
             self._found = self._below.at_hand, {}
         return self._found[1]

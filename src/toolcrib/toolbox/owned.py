@@ -1,4 +1,4 @@
-"""What runs own beyond one call: background processes, a Python session. It ends with its run."""
+"""Objects that a run owns beyond one call, such as background processes or a Python session. They end with the run."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class CallPath:
             return self.report.refused(prepared, record)
         if not execution.claim():  # an answer that was sent twice: one runs, the other has the same result
             return await execution.wait()
-        to_close: Ready | Pending = prepared  # whose tool is closed where the call does not run
+        to_close: Ready | Pending = prepared  # its tool is closed if the call does not run
         try:
             outcome = await granted()
             if isinstance(outcome, Ready):

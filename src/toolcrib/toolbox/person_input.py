@@ -24,7 +24,7 @@ __all__ = ["CANNOT_WAIT", "PersonInput"]
 MAX_ASKED = 3  # times that a form is asked about while what is given does not fit
 CANNOT_WAIT = (
     "This needs approval: {}. The call of tool {!r} cannot wait for a person's answer, since it may not be run twice. "
-    "It was nobody's decision."
+    "No person has refused it."
 )
 
 

@@ -100,7 +100,7 @@ class Preparation:
         return prepared if self.steps else self._shown_to_model(prepared)
 
     def _shown_to_model(self, prepared: Prepared) -> Prepared:
-        """What a step answered, without secrets and no longer than a result of a tool may be."""
+        """A step's answer without secrets, cut to the length that a tool's result may have."""
         if not isinstance(prepared, Refused):
             return prepared
         from toolcrib.toolbox.cap import cap

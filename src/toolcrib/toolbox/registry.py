@@ -41,7 +41,7 @@ class Entry:
         self.supplied = inner
         # Known definitions are taken now, because making a long list looks into each entry.
         self.compiled: Definition | None = inner._definition if type(inner) is FunctionTool else None
-        self.resolved: ResolvedTool | None = None  # of an instance, the same for all its calls
+        self.resolved: ResolvedTool | None = None  # for an instance: the same for all its calls
         self.make: Callable[[Context[Any]], Any] | None = None
         self.owned = False
         self.brief = True  # whether its last run on a worker thread ended at once
@@ -90,7 +90,7 @@ class Registry:
         self._tools: dict[str, Entry] = {}
         self._builtin: dict[str, Entry] = {}
         self._toolsets: list[Toolset] = []
-        self.lent: dict[str, Entry] = {}  # of toolsets, which may supply another tool at any time
+        self.lent: dict[str, Entry] = {}  # toolsets' tools, which may change at any time
         self._changes = 0
         # Tools that calls resolved without asking a toolset or a factory. A new dict after each change.
         self.at_hand: dict[str, ResolvedTool] = {}

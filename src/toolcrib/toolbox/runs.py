@@ -70,7 +70,7 @@ class Runs:
         self._accounts: dict[str, Any] = {}
         self._covers: dict[str, Covers] = {}
         self.owned = OwnedObjects(mask)
-        self.clocks: dict[str, Clock] = {}  # of runs that have a time of their own
+        self.clocks: dict[str, Clock] = {}  # of runs whose time is limited
         self.reviewed = False  # whether a reviewer looks at where content came from, and what the user wrote
 
     def outermost(self, run: str) -> str:
@@ -191,7 +191,7 @@ class Runs:
     # -- questions that wait
 
     def suspension(self, run: str) -> Suspension | None:
-        """Where the questions of a run wait, if it ends at a question; those of calls within calls count to it."""
+        """The suspension of a run that ends at its questions, or of the nearest run it belongs to; None without one."""
         if not self.suspensions:
             return None
         return next(

@@ -81,9 +81,11 @@ class Journal:
     repeatable: bool  # whether the tool's own code may run twice
     effect: Effect
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
-    answers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # by what was asked, in order
-    unused: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # of an earlier run of the tool
-    state: Any = None  # what the tool gave to go on from, so that it does not begin again
+    answers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (mark of the question, answer)
+    unused: list[tuple[str, dict[str, Any]]] = field(
+        default_factory=list
+    )  # of an earlier run, still to be used
+    state: Any = None  # what the tool saved to go on from, instead of beginning again
     acted: bool = False  # whether a step was allowed, after which the tool may have changed something
     questions: list[Question] = field(default_factory=list)
     open: bool = False
@@ -391,7 +393,7 @@ def key_of(data: Any) -> CallKey:
 
 
 def _place(key: CallKey) -> tuple[tuple[int, str], ...]:
-    """Where a call stands: calls of a turn by their index, and calls within calls after the call that made them."""
+    """A sort key: calls of a turn by their index, and calls within calls after the call that made them."""
     return tuple((int(part), "") if part.isdecimal() else (0, part) for part in str(key).split("/"))
 
 

@@ -37,7 +37,7 @@ class Suspensions:
     def begin(self, run: str, suspension: Suspension) -> None:
         """Let the questions of a run wait, in the place of being put to the approver."""
         self.path.runs.suspend(run, suspension)
-        resume = getattr(self.limiter, "resume", None)  # of a limiter that counts what a run took before
+        resume = getattr(self.limiter, "resume", None)  # some limiters count what the run took before
         if suspension.taken and resume is not None:
             resume(run, suspension.taken)
 
@@ -48,7 +48,7 @@ class Suspensions:
             resume(run, suspension.taken_within[run])
 
     def of(self, run: str) -> Suspension | None:
-        """Where the questions of a run wait; None where they are put to the approver."""
+        """The suspension in which the questions of a run wait; None where they are put to the approver."""
         return self.path.runs.suspension(run)
 
     # -- runs

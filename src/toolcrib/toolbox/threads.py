@@ -86,7 +86,7 @@ class Workers:
                 continue
             assert job is not None
             job.run(self._finished)
-            job = None  # what the job held is not kept alive by an idle thread
+            job = None  # an idle thread must not keep alive what the job refers to
 
 
 class _Job:

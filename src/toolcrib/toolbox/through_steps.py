@@ -166,7 +166,7 @@ class ExecutionThroughSteps:
         self._shown_to_model = shown_to_model
         self._took_in = took_in
         self.outside = False
-        self._last: ToolResult | None = None  # what the tool itself gave last
+        self._last: ToolResult | None = None  # the last result of the tool itself
         self._ended = False
         self._known = [ready]
         self._running: dict[asyncio.Task[Any], asyncio.Event] = {}

@@ -13,7 +13,7 @@ __all__ = ["Watched"]
 
 
 class Watched:
-    """What has events to listen to, and counts of calls."""
+    """The part of a toolbox with its events and the statistics of its tools."""
 
     sink: EventSink
     _stats: Statistics

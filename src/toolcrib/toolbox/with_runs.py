@@ -82,7 +82,7 @@ class WithRuns:
         if self._limiter is not None:
             try:
                 self._limiter.forget(run)
-            except BaseException as problem:  # of anybody's limiter: the run has its outcome all the same
+            except BaseException as problem:  # raised by a user's limiter: the run has its outcome already
                 if belongs_to_caller(problem):
                     raise
                 self._operator.problem("a limiter could not forget a run", traceback_text(problem))
@@ -105,7 +105,7 @@ class WithRuns:
             clocks.pop(run, None)
 
     def of_run(self, run: str, make: Callable[[Callable[[Event], None]], T]) -> T:
-        """What a run owns: made by `make(emit)` at its first use, closed with the run."""
+        """An object that a run owns: made by `make(emit)` at its first use, closed with the run."""
         return self._runs.owned.get(run, make, partial(self.sink.emit, run))
 
     def at_work(self, run: str) -> bool:
@@ -113,11 +113,11 @@ class WithRuns:
         return self._runs.owned.at_work(run)
 
     def news(self, run: str) -> list[str]:
-        """What happened to what a run owns since it was last asked, in sentences for the model."""
+        """The news since the last call of what a run owns, in sentences for the model."""
         return self._runs.owned.news(run)
 
     async def last_news(self, run: str) -> list[str]:
-        """As `news`, when the model wants to end the run: waits for what it should not miss."""
+        """As `news`, but called when the model wants to end the run: waits for news that it should not miss."""
         return await self._runs.owned.last_news(run)
 
     @property

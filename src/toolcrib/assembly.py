@@ -133,7 +133,7 @@ def _bind_all(policy: Policy | str | None, tools: list[AnyTool]) -> list[AnyTool
     held_to = as_policy(policy)
     shown = [tool for tool in tools if held_to.shows(tool.facts)]
     for tool in shown:
-        if isinstance(tool, Tool):  # what hands out tasks does nothing without a toolbox
+        if isinstance(tool, Tool):  # delegation tools are functions: they need a toolbox anyway
             bind(tool, held_to)
     return shown
 

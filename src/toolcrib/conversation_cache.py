@@ -40,7 +40,7 @@ class ConversationCache:
         self._sent: list[Message] | None = None
         self._known: bool | None = None  # whether what is sent can be used; None where nobody asked yet
         self._own_changes = ResultChanges()
-        self._changes: dict[ResultChanges, object] = {}  # of the results, each with its last one
+        self._changes: dict[ResultChanges, object] = {}  # of results, with the `last` that was seen
         self._empty: list[Any] = []  # dicts and lists without items
         self._data: list[Any] = []  # those with items, and copies of them
         self._copies: list[Any] = []
@@ -70,7 +70,7 @@ class ConversationCache:
             self._begin_again()
         try:
             known = is_valid(head) and not _has_items(head) and self._take(tail[len(self.tail) :])
-        except Exception:  # of data that cannot be copied
+        except Exception:  # raised by data that cannot be copied
             return False
         self.head, self.tail = head, tail
         return known
@@ -81,7 +81,7 @@ class ConversationCache:
             return False
         try:
             same_data = bool(self._data == self._copies)
-        except Exception:  # of a value that cannot be compared
+        except Exception:  # raised by a value that cannot be compared
             return False
         return same_data and all(changes.last is last for changes, last in self._changes.items())
 

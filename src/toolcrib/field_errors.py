@@ -18,7 +18,7 @@ from toolcrib.word_cuts import begun_word
 __all__ = ["Failure", "Member", "expectation", "field_errors", "resolve", "step", "variants"]
 
 MAX_SHOWN = 80  # characters of an offending value that are echoed
-MIN_SHOWN = 8  # of one that begins with a longer word
+MIN_SHOWN = 8  # characters that are shown even if they cut a word
 MAX_ALLOWED = 20  # allowed values that are listed
 MAX_FIELDS = 8  # fields of an object, or forms of a union, that are listed
 

@@ -35,7 +35,7 @@ def as_bytes(path: str) -> str:
 
 
 def expression(pattern: str, *, by_name: bool) -> str | None:
-    """What matches a name, or else a path from the folder of the file; None for a pattern that matches nothing."""
+    """The expression that matches a name, or a path from the file's folder; None if the pattern matches nothing."""
     if not pattern or len(pattern) > MAX_LENGTH:
         return None
     if by_name:

@@ -123,7 +123,7 @@ def _without_spaces(line: str) -> str:
 
 
 def decision(files: Sequence[IgnoreFile], path: str, is_folder: bool) -> bool | None:
-    """What the files say, the innermost first; None where none of them says anything."""
+    """Whether the files ignore a path: the innermost one that says anything decides; None if none does."""
     for file in reversed(files):
         if (said := file.says(path, is_folder)) is not None:
             return said

@@ -161,13 +161,13 @@ class JsonStream:
         self._holder: _Container = self._top  # that container,
         self._path: JsonPath = ()  # where it stands,
         self._slot: Any = -1  # and where in it a string grows
-        self._outer: list[tuple[_Container, JsonPath, Any, _State]] = []  # the same of those around it
+        self._outer: list[tuple[_Container, JsonPath, Any, _State]] = []  # the same of those outside
         self._here: JsonPath = ()  # where the value stands that is being read
 
         self._cut_bytes = b""  # the start of a UTF-8 sequence
         self._held = ""  # half an escape or surrogate pair, read again with what follows
-        self._parts: list[str] = []  # of a key, number or literal that a chunk cut
-        self._phase = ""  # of a number, or which literal
+        self._parts: list[str] = []  # pieces of a key, number or literal that a chunk cut
+        self._phase = ""  # the part of a number that is read, or the literal
 
     @property
     def value(self) -> Any:

@@ -142,11 +142,11 @@ class _Mender:
         self._notes: list[MendNote] = []
         self._by_identity: dict[int, _Slot] = {}
         self._latest: list[_Slot] = []
-        self._by_id: dict[str, deque[_Slot]] = {}  # of the latest calls
+        self._by_id: dict[str, deque[_Slot]] = {}  # slots of the latest calls
         self._by_name: dict[str, deque[_Slot]] = {}
         self._by_order: deque[_Slot] = deque()
         self._last_of_id: dict[str, _Slot] = {}
-        self._earlier: dict[str, deque[_Slot]] = {}  # by id, of the calls before them
+        self._earlier: dict[str, deque[_Slot]] = {}  # slots of the calls before them, by id
         self._follows = False  # whether nothing but results has come since the latest calls
 
     def mended(self, messages: list[Message]) -> tuple[list[Message], list[MendNote]]:

@@ -167,7 +167,7 @@ class Message:
             parts = [Text(part) if isinstance(part, str) else part for part in parts]
         object.__setattr__(self, "parts", tuple(parts))
         for part in parts:
-            if type(part) is not ToolCall and type(part) is not ResultPart:  # which have checked themselves
+            if type(part) is not ToolCall and type(part) is not ResultPart:  # these check themselves
                 check_part(part, PARTS, f"a message of role {str(self.role)!r}")
 
     @classmethod
@@ -422,7 +422,7 @@ def _message_from_dict(item: Any, where: str) -> Message:
 
 
 def usage_from_dict(data: Any) -> Usage | None:
-    """What was used, as it was saved; None for None. Raises TypeError or ValueError for anything else."""
+    """The saved usage; None for None. Raises TypeError or ValueError for anything else."""
     if data is None:
         return None
     if not isinstance(data, dict) or not all(

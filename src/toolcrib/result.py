@@ -67,7 +67,7 @@ class ToolResult:
     ) -> None:
         kind, given = type(self), parts if type(parts) is tuple else _as_parts(parts)
         if kind is ToolResult:
-            SET_CLASS(self, OpenResult)  # whose fields are assigned in less time
+            SET_CLASS(self, OpenResult)  # its fields are assigned in less time
         self.parts: tuple[Part, ...] = given
         self.is_error = is_error
         self.code = code

@@ -110,7 +110,7 @@ class Tool(Generic[P, R]):
         return ""
 
     def preview(self, params: P, /) -> Preview | None:
-        """What a person who is asked is shown of one call, and a digest of what that rests on. It may read.
+        """What a person who is asked sees of one call, and a digest of the state that it shows. It may read.
 
         Called on a worker thread, only when a question is asked, and never shown to the model.
         """

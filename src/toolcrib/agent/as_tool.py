@@ -41,7 +41,7 @@ def agent_tool(
         """
         seconds = options.get("timeout")
         patient = nullcontext() if seconds else ctx._deadline.paused()
-        with patient:  # of a run that goes on, the call has all of its time again
+        with patient:  # the run counts `seconds` itself: a call that goes on has a new deadline
             return await DelegatedRun(given.value, task, ctx, seconds=seconds or None).text()
 
     return tool(

@@ -30,7 +30,7 @@ __all__ = ["ClearOldResults", "ClearedRequests", "add_read_result"]
 
 NOTE = "toolcrib"  # our own key among the extras of a message
 NOTED = ("whole_results", "asked", "tokens")
-CACHE_SECONDS = 300.0  # of Anthropic and Bedrock; others keep what was sent at least as long
+CACHE_SECONDS = 300.0  # Anthropic and Bedrock keep a prompt so long, others at least as long
 CHARACTERS_PER_TOKEN = 4
 MEDIA_TOKENS = 1_500
 SHORT = 400  # characters of a result that stays: a line in its place would be hardly shorter

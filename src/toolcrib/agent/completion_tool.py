@@ -38,7 +38,7 @@ class CompletionTool:
         self._sources[run] = source
 
     def source_of(self, run: str) -> Source:
-        """What gives the source of a run."""
+        """The function that gives the texts that a run has read."""
         return self._sources.get(run, str)
 
     def items_of(self, run: str) -> ItemsSoFar:

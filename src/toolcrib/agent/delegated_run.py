@@ -35,7 +35,7 @@ UNFINISHED = {
     Reason.INVALID_OUTPUT: "its answers did not have the form that was asked for",
 }
 OTHER = "it stopped before it was done"
-TOLD = (Reason.TURN_LIMIT, Reason.BUDGET, Reason.PAUSED)  # whose detail is meant for a model too
+TOLD = (Reason.TURN_LIMIT, Reason.BUDGET, Reason.PAUSED)  # their `detail` is meant for a model too
 
 
 class CallOfRun(Protocol):

@@ -172,7 +172,7 @@ class RunLoop:
 
     async def _guarded(self) -> Outcome[Any]:
         """Run the loop within its wall-time budget. Every way out goes through `_finished`."""
-        if self.outcome is not None:  # of a run within a call that is made again: it has ended before
+        if self.outcome is not None:  # a run within a repeated call, which ended before
             return self.outcome
         before, seconds = self.seconds_before, self.settings.budget.seconds
         deadline = asyncio.timeout(None if seconds is None else max(0.0, seconds - before))
@@ -194,7 +194,7 @@ class RunLoop:
         except ModelError as error:
             reason = Reason.TOO_LONG if error.too_long else Reason.MODEL_ERROR
             return self._finished(reason, "", str(error))
-        except Exception as error:  # of the caller's own: instructions, a policy, two tools of one name
+        except Exception as error:  # of the caller's code: instructions, a policy, two tools of one name
             seconds = self.settings.budget.seconds
             if isinstance(error, TimeoutError) and deadline.expired() and seconds is not None:
                 spent = f"the budget of {counted(seconds, 'second')} has passed"
@@ -351,7 +351,7 @@ class RunLoop:
                     record=record,
                 )
         finally:
-            if self.usage is not used:  # by runs within the calls, calls of a batch, a reviewer
+            if self.usage is not used:  # runs within the calls, calls of a batch or a reviewer added to it
                 self._conversation.note_usage()
             self._note_unwritten()
         if cut_off:

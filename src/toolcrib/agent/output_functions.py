@@ -48,7 +48,7 @@ def validator_of(fn: Callable[..., Any]) -> Function:
 
 
 async def called(function: Function, values: Any, ctx: Any) -> Any:
-    """What a function of the user gives for the fields of an answer; a sync one runs on a thread."""
+    """The value of a user's function, called with the fields of an answer; a sync one runs on a thread."""
     if function.is_async:
         return await function.call(None, values, ctx)
     made = await asyncio.to_thread(function.call, None, values, ctx)

@@ -114,7 +114,7 @@ class OutputShape:
 
     @property
     def constraints(self) -> tuple[Any, ...]:
-        """What a server can be asked to hold the text of an answer to, the best first."""
+        """The constraints that a server can be asked to enforce on an answer's text, the best first."""
         from toolcrib.guided import JsonSchema
 
         described = JsonSchema(self.schema, description=self.output.description)

@@ -1,4 +1,4 @@
-"""What a run answers with: a type, and what its answers are checked by beyond it."""
+"""What a run answers with: a type, and further checks of its answers."""
 
 from __future__ import annotations
 

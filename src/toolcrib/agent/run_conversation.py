@@ -64,7 +64,7 @@ class RunConversation:
                 self.file.usage(self.messages[-2])
 
     def news(self) -> str:
-        """What the file lacks, where that changed; "" else. It gets it later, if it can be written again."""
+        """What the file lacks, if that has changed since the last call; else "". It is written later, if possible."""
         problem = "" if self.file is None else self.file.problem
         changed, self.unwritten = problem != self.unwritten, problem
         return f"the transcript: {problem}" if problem and changed else ""

@@ -47,15 +47,15 @@ class SavedRun:
     run: str
     messages: list[Message]
     usage: Usage
-    earlier: Usage  # of the conversation, before the run
+    earlier: Usage  # what the conversation had used before the run
     turns: int
     restarted: int
     seconds: float
     chosen: bool
     failures: dict[str, int]
-    nested: list[Outcome[Any]] = field(default_factory=list)  # of the runs within its calls that have ended
+    nested: list[Outcome[Any]] = field(default_factory=list)  # ended runs within its calls
     output: dict[str, Any] = field(default_factory=dict)  # how its typed answer is asked for
-    box: dict[str, Any] = field(default_factory=dict)  # what its toolbox remembered, of the outermost run
+    box: dict[str, Any] = field(default_factory=dict)  # of the outermost run: what its toolbox remembered
     suspension: Suspension = field(default_factory=Suspension)
 
     def to_dict(self, mask: Callable[[Any], Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ STATE = [item.name for item in fields(SavedRun) if item.name not in ("box", "sus
 
 
 def nested_before(suspension: Suspension, run: str, task: Message) -> tuple[SavedRun | None, Outcome | None]:
-    """What a run within a call was before the outermost run waited: its state, or how it ended; else neither.
+    """The saved state of a run within a call, or its outcome if it had ended; neither if it had not begun.
 
     ToolError if a tool that runs again begins another run in its place.
     """
@@ -220,7 +220,7 @@ def _give(answers: Answers, questions: Questions, suspension: Suspension) -> Non
 
 
 def _usage(data: Any) -> Usage:
-    """What was used until then. TypeError or ValueError for what cannot be counted on, also where nothing was saved."""
+    """The saved usage. Raises TypeError or ValueError for data that is no usage, also for null."""
     usage = usage_from_dict(data)
     if usage is None:
         raise TypeError("usage: expected an object, got null")

@@ -48,4 +48,4 @@ class AgentSettings:
     logprobs: bool = False
     top_logprobs: int | None = None
     completion: CompletionTool | None = None  # what a typed run answers with; None for text
-    agent: object = field(default_factory=object)  # the same in copies of the settings of one agent
+    agent: object = field(default_factory=object)  # the same in all copies of the settings

@@ -64,7 +64,7 @@ class StreamingTurn:
         ended = set() if self.early is None else await self.early.discard(but=set(range(len(calls))))
         for index, stream in list(self.streams.items()):
             if index >= len(calls) or calls[index].name != stream.name:
-                replaced = index < len(calls)  # by a call of another name, which has the same key
+                replaced = index < len(calls)  # a call of another name has the same key
                 await self.streams.pop(index).discard(told=replaced or index in ended)
 
     async def discard(self, *, told: bool = False) -> None:

@@ -34,7 +34,7 @@ def request_of(
 
 
 def choice_of(choice: ToolChoice, tool_list: ToolList, *, chosen: bool) -> ToolChoice:
-    """What a turn may call. A required tool is required once, until it was `chosen`: else the model could never answer.
+    """The tool choice of a turn. A required tool is required until it was `chosen`: else the model could never answer.
 
     ValueError where none of the required tools is in the list.
     """

@@ -81,9 +81,9 @@ class _Reader:
         self.lines: list[int] = []  # where each message began
         self.problems: list[TranscriptProblem] = []
         self.records = 0
-        self._calls: list[ToolCall] = []  # that results belong to, by their index
+        self._calls: list[ToolCall] = []  # the calls that the next results belong to, by index
         self._answered: dict[Any, ResultPart] = {}
-        self._more_results: dict[int, list[ResultPart]] = {}  # of a message of results, after its first one
+        self._more_results: dict[int, list[ResultPart]] = {}  # results after the first, by id(message)
         self._certain = True  # no line was lost that may have held the calls of the results that follow
 
     def problem(self, number: int, text: str) -> None:

@@ -38,7 +38,7 @@ class LogFile:
         self._key = key
         self._sync = sync
         self._chain: Chain | None = None
-        self._stamp: tuple[int, ...] | None = None  # of file and head when they were last written or checked
+        self._stamp: tuple[int, ...] | None = None  # stamps of file and head at the last write or check
         self._broken = ""
 
     def append(self, records: Sequence[dict[str, Any]], *, sync: bool = True) -> None:

@@ -148,7 +148,7 @@ class _Writer:
     def __init__(self, provider: str, names: dict[str, str], *, unsigned: bool) -> None:
         self.wire: list[dict[str, Any]] = []
         self.called: dict[str, None] = {}  # the names of the tools that were called
-        self.has_marks = False  # of the conversation's own, where the prompt is cached
+        self.has_marks = False  # whether the conversation has cache marks of its own
         self._provider = provider
         self._names = names
         self._unsigned = unsigned

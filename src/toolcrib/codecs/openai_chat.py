@@ -32,7 +32,7 @@ from toolcrib.spec import ToolSpec
 
 # Kept on an answer and never sent: the format takes no more than audio's id.
 NEVER_SENT = frozenset({"annotations", "audio"})
-MARKS = frozenset({"refusal", "spoken"})  # what we note on a part, and no field of the wire
+MARKS = frozenset({"refusal", "spoken"})  # notes of ours on a part, no fields of the format
 IN_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 STRICT_DIALECT = "openai-strict"
 

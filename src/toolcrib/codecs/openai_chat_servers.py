@@ -89,7 +89,7 @@ def in_strict_order(before: str, message: dict[str, Any]) -> list[dict[str, Any]
 
 
 def strict_end(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What follows the last message: it may not be the assistant's, unless it is to be continued (`prefix`)."""
+    """The messages to add at the end: the last may not be the assistant's, unless it is to be continued (`prefix`)."""
     last = messages[-1] if messages else {}
     ends_with_answer = last.get("role") == "assistant" and not last.get("prefix")
     return [{"role": "user", "content": EMPTY_TURN}] if ends_with_answer else []

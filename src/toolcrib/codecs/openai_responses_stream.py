@@ -67,7 +67,7 @@ class _Slot:
         self.item = item
         self.kind = kind
         self.index = index
-        self.number = -1  # of a call that was announced
+        self.number = -1  # the number of a call, once it is announced
         self.done = False
         self.glued = False  # to the call before it, and no item of the server's
         self.arguments = StreamedArguments()

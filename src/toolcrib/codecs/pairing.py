@@ -110,7 +110,7 @@ class _Kept(Generic[Writer]):
     writer: Writer
     ids: _Ids
     steps: list[ConversationStep] = field(default_factory=list)
-    count: int = 0  # of the messages behind the head
+    count: int = 0  # messages after the head that are written
 
 
 def write(

@@ -67,14 +67,14 @@ class Definition:
         self.precheck = hooks.get("precheck")
         self.on_partial = hooks.get("on_partial")
         self.unavailable = hooks.get("unavailable")
-        self.judged_closely = facts.delegates or "accesses" in hooks  # by more than its effect
+        self.judged_closely = facts.delegates or "accesses" in hooks  # its effect alone does not decide
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
         self.needs_care = _needs_care(params.schema, facts.name)
         self._returns = returns
-        self.known_output: Output | None = None  # from the first result on
-        self.known_spec: ToolSpec | None = None  # from the first list on
+        self.known_output: Output | None = None  # set at the first result
+        self.known_spec: ToolSpec | None = None  # set at the first list
         self._identity = ""
 
     @property

@@ -104,7 +104,7 @@ class _Terms:
             if inner.get("type") == "default":
                 if inner.get("default", self) is not None:
                     return ""
-                terms.append(f"-({value}[{name!r}] is None)")  # which may be the default
+                terms.append(f"-({value}[{name!r}] is None)")  # None may be the default, not from the text
             read = f"{value}[{name!r}]" if field.get("required") or inner.get("type") == "default" else ""
             if read and (term := self.of(inner, read)):
                 terms.append(f"+{term}")

@@ -26,7 +26,7 @@ class Output:
         self.schema: dict[str, Any] | None = None
         self._adapter: Any = None
         self._validator: Any = None
-        self.fitting: type | None = None  # of which every value fits: a model was validated when it was made
+        self.fitting: type | None = None  # a type whose values all fit: models are validated when made
         self.to_json: Callable[..., bytes] | None = None  # writes a value of the declared type
         if isinstance(declared, Mapping):
             self._of_schema(declared, tool)
@@ -98,7 +98,7 @@ class Output:
 
 
 class _PlainAdapter:
-    """What is used of a `TypeAdapter`, for a type that needs none."""
+    """The used part of `TypeAdapter`, for a type that needs no real one."""
 
     def __init__(self, core: Any) -> None:
         from pydantic_core import SchemaSerializer, SchemaValidator

@@ -72,7 +72,7 @@ LIMITS = (
 )
 
 
-WORDS = {  # of errors that no keyword at their place explains
+WORDS = {  # for errors that no keyword at their place explains
     "OneOfMultipleValid": "that fits one of these alone, not several",
     "FalseSchema": "nothing at this place",
 }

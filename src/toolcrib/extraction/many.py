@@ -240,7 +240,7 @@ class _ResumeFile:
         try:
             found._value = self._shape.read_value(data["output"])
             found.usage = Usage(**data["usage"])
-        except Exception:  # of another version of the type: it is asked for again
+        except Exception:  # it was written for another version of the type: it is asked for again
             return False
         found.resumed = True
         return True

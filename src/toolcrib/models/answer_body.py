@@ -83,7 +83,7 @@ async def refuse_errors(response: Any) -> None:
 
 
 async def parsed(read: Callable[[bytes], T], data: bytes, size: int) -> T:
-    """What `read` makes of the data, in a thread if `size` bytes have to be parsed, so that the event loop goes on."""
+    """The value of `read(data)`: computed in a thread if `size` bytes take long to parse, so that the loop goes on."""
     return await asyncio.to_thread(read, data) if size > HEAVY else read(data)
 
 

@@ -17,7 +17,7 @@ from toolcrib.models.transport import host_of
 
 PORT = 11434
 CLOUD = "ollama.com"
-EVERYWHERE = frozenset({"0.0.0.0", "::"})  # what a server listens on is no address to call
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # a server can listen on these, but nobody can call them
 
 
 class Ollama(HttpTransport):

@@ -18,7 +18,7 @@ def read_script(path: Path) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
         loader = yaml.SafeLoader(read_text_file(path))
     except ValueError as problem:
         raise ValueError(f"{path}: {problem}") from None
-    loader.name = path.name  # that its errors speak of
+    loader.name = path.name  # the name that its errors show
     try:
         root: Any = loader.get_single_node()
         data = loader.construct_document(root) if root is not None else None

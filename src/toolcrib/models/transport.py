@@ -416,7 +416,7 @@ class Transport:
     def _tell(self, request: Request, *, continues: bool) -> None:
         """Say in the log, once, what of a conversation had to be mended and what of it is not sent."""
         cache, messages = cache_of(request), request.messages
-        is_valid = cache is not None or continues  # what is continued has its calls on the server
+        is_valid = cache is not None or continues  # a continued conversation has its calls on the server
         notes = [] if is_valid else mend(messages)[1]
         parts = (part for message in messages for part in message.parts) if cache is None else cache.opaque
         news = [*map(str, notes), *left_out(parts, self.codec)]

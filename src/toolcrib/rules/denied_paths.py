@@ -33,7 +33,7 @@ READ, WRITE, DELETE = PATHS
 def find_denied_paths(
     rules: Sequence[Rule], request: PolicyRequest, root: str, others: Iterable[str], folders: FolderCache
 ) -> DeniedPaths:
-    """What deny rules about a call take away below a workspace and other folders, and by full names elsewhere."""
+    """The paths that deny rules take from a call: below a workspace and other folders, elsewhere if named in full."""
     search = _Search(rules, request, root, folders)
     search.below(root, "", search.relative_state(root, ""))
     outside = [folder for folder in others if not _is_below(folder, root)]

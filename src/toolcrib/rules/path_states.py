@@ -18,7 +18,7 @@ Position = tuple[Pieces, int]
 
 
 class PathState:
-    """What patterns have reached in a folder.
+    """The positions that patterns have reached in a folder.
 
     `matched`: a pattern matches the folder itself. `leads_on`: a pattern may match something in the folder.
     """

@@ -35,7 +35,7 @@ from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, Decision, PolicyRe
 
 __all__ = ["Explanation", "RulePolicy", "lowest_autonomy"]
 
-MAX_CACHED_TOOLS = 1_000  # for which the rules about them are cached
+MAX_CACHED_TOOLS = 1_000  # tools for which the rules about them are cached
 
 
 @dataclass(frozen=True, slots=True)

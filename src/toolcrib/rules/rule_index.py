@@ -13,7 +13,7 @@ from toolcrib.rules.rule import Rule
 __all__ = ["RuleIndex"]
 
 RUN, CONNECT = Reach.RUN, Reach.CONNECT  # looked up once: an enum's members are slow to reach on 3.11
-MAX_FOLDERS = 1_000  # for which the rules about something below them are cached
+MAX_FOLDERS = 1_000  # folders for which the rules about something below them are cached
 
 
 # For which calls a rule can be skipped: those that reach none of its paths, run no command that begins with one of its

@@ -135,7 +135,7 @@ class TrustStore:
             raise ToolcribError(f"{self.path} cannot be read as what is trusted: {problem}") from None
 
     def find(self, project: str, path: str = PLACE) -> TrustedFile | None:
-        """What was trusted of a file, whatever it contains now; None if nothing was."""
+        """The record of a file that was trusted, whatever the file contains now; None if it never was."""
         return next((item for item in self.all() if (item.project, item.path) == (project, path)), None)
 
     def holds(self, found: Trustable) -> bool:

@@ -98,7 +98,7 @@ def _table(path: Iterable[str]) -> type[BaseModel]:
     found: Any = ToolSettings
     for key in path:
         field = getattr(found, "model_fields", {}).get(key)
-        found = field.annotation if field is not None else get_args(found)[-1]  # of a table by names
+        found = field.annotation if field is not None else get_args(found)[-1]  # a table whose keys are names
     model: type[BaseModel] = found
     return model
 

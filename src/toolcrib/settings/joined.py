@@ -19,7 +19,7 @@ USERS_OWN = {
     ("mcp", "logins"),
     ("delegation", "models"),
     ("shell", "passthrough"),
-}  # which do not count in a project
+}  # settings that do not count in a project's file
 DEFAULT = "default"
 DEFAULTS = ToolSettings.model_construct()
 

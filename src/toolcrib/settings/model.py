@@ -272,7 +272,7 @@ class ToolSettings(SettingsTable):
         return self.model_copy(update={"tools": ToolSwitches.model_construct(**switches)})
 
     def written_switch(self, name: str) -> bool | None:
-        """What is written about a built-in tool; None where neither its switch nor its group's is."""
+        """The written value of a built-in tool's switch, or else of its group's; None if neither decides."""
         tools: SettingsTable = self.tools
         groups: SettingsTable = self.groups
         if name in tools.model_fields_set:

@@ -82,9 +82,7 @@ class Journal:
     effect: Effect
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
     answers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (mark of the question, answer)
-    unused: list[tuple[str, dict[str, Any]]] = field(
-        default_factory=list
-    )  # of an earlier run, still to be used
+    unused: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # of an earlier run, not used yet
     state: Any = None  # what the tool saved to go on from, instead of beginning again
     acted: bool = False  # whether a step was allowed, after which the tool may have changed something
     questions: list[Question] = field(default_factory=list)

@@ -106,7 +106,7 @@ class Scanner:
 
     def __init__(self) -> None:
         self.ended = False
-        self._text = ""  # what was fed and not yet read, and what was read since
+        self._text = ""  # text that was fed and is not read, behind text that `since` may ask for
         self._pos = 0
         self._before = 0  # characters that were read and let go
         self._log: list[str] = []

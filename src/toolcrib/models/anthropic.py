@@ -13,8 +13,8 @@ from toolcrib.codecs.cache_breakpoints import CACHE_SECONDS, CacheLifetime
 from toolcrib.codecs.codec import ModelError
 from toolcrib.models.answer_body import RawResponse, refuse_errors
 from toolcrib.models.openai import headers_in
-from toolcrib.models.providers import PROVIDERS, Missing, key_variables
-from toolcrib.models.transport import Transport, host_of
+from toolcrib.models.providers import PROVIDERS, Missing, host_of, key_variables
+from toolcrib.models.transport import Transport
 
 OFFICIAL = "https://api.anthropic.com"
 NO_KEY = "none"

@@ -8,8 +8,7 @@ from typing import Any
 
 from toolcrib.codecs.cohere import CohereCodec
 from toolcrib.models.http import HttpTransport
-from toolcrib.models.providers import PROVIDERS, Missing
-from toolcrib.models.transport import host_of
+from toolcrib.models.providers import PROVIDERS, Missing, host_of
 
 OFFICIAL = "https://api.cohere.com"
 

@@ -23,8 +23,7 @@ from toolcrib.messages import Request, Response
 from toolcrib.models.error_answers import SHORTEST_KEY
 from toolcrib.models.http import HttpTransport
 from toolcrib.models.prices import priced
-from toolcrib.models.providers import Missing
-from toolcrib.models.transport import host_of
+from toolcrib.models.providers import Missing, host_of
 
 OFFICIAL = "https://generativelanguage.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"

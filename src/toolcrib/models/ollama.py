@@ -12,8 +12,7 @@ from toolcrib.codecs.ollama import OllamaCodec
 from toolcrib.codecs.wire_json import as_dict
 from toolcrib.messages import Request
 from toolcrib.models.http import HttpTransport
-from toolcrib.models.providers import Missing
-from toolcrib.models.transport import host_of
+from toolcrib.models.providers import Missing, host_of
 
 PORT = 11434
 CLOUD = "ollama.com"

@@ -13,7 +13,6 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from importlib import import_module
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from toolcrib.codecs.codec import Codec, Decoder, ModelError, last_chunks, shortened
 from toolcrib.codecs.left_out import left_out
@@ -38,7 +37,7 @@ from toolcrib.models.error_answers import SHORTEST_KEY, body_of, seconds_to_wait
 from toolcrib.models.loop_clients import LoopClients
 from toolcrib.models.model import chunks_of
 from toolcrib.models.prices import Prices, priced
-from toolcrib.models.providers import Missing
+from toolcrib.models.providers import Missing, host_of
 from toolcrib.models.server_limits import lacking_in
 from toolcrib.retry import Retry
 from toolcrib.visible import counted, escape_invisible
@@ -447,11 +446,6 @@ async def within(
             late = None
     async for item in answer:
         yield item
-
-
-def host_of(base_url: str) -> str:
-    """Host and port of a URL."""
-    return urlsplit(base_url).netloc.rpartition("@")[2]
 
 
 def _partial(decoder: Decoder) -> Response | None:

@@ -76,9 +76,9 @@ class RefusedToProcess(Protocol):
 class BackgroundProcess:
     """A command that runs in the background, and what is known of it after its end.
 
-    `cursor` is the offset up to which its output was read, `searched` the one from which a line is waited for. `typed`
-    is what is being typed into it. `refused` is asked for after its end, where the command ran in a sandbox.
-    `when_printed` is called now and then while it prints.
+    `cursor` is the offset up to which its output was read, `searched` the offset up to which a search for a line came.
+    `typed` is the input that a shell has not run yet. `refused`, for a command in a sandbox, gives after its end what
+    the sandbox refused. `when_printed` is called now and then while it prints.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class BackgroundProcess:
         self._task.add_done_callback(lambda _: tell(self))
 
     async def wait_until(self, happened: Callable[[], Awaitable[bool]], timeout: float) -> None:
-        """Waits until something has happened, looked for when output arrives; at most to its end or `timeout`."""
+        """Waits until `happened` gives True, which is asked when output arrives; at most to its end or `timeout`."""
         import asyncio
 
         deadline = self.loop.time() + timeout
@@ -184,10 +184,10 @@ class BackgroundProcess:
                 async with asyncio.timeout(left):
                     await self._changed.wait()
             except TimeoutError:
-                continue  # to look once more
+                continue  # `happened` is asked once more
 
     async def in_its_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        """Does work in the loop that it runs in."""
+        """Awaits a coroutine in the event loop in which the process runs, and returns its value."""
         return await in_loop(self.loop, work)
 
     async def ended(self) -> None:

@@ -47,7 +47,7 @@ class ProcessInput:
             loop.remove_writer(self._ours)
 
     def given(self) -> None:
-        """The process has its end: close our copy."""
+        """Closes our copy of the reading end, once the process has its own."""
         if self.for_process >= 0:
             os.close(self.for_process)
             self.for_process = -1

@@ -11,7 +11,7 @@ from toolcrib.command.launch.output import BoundedOutput
 
 MAX_FILE = 64 << 20  # bytes from the beginning of the output that are kept in a file
 MAX_MEMORY = 2 << 20  # bytes of a `BoundedOutput`, of which half are the end of the output
-INCOMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z")  # an escape sequence of which more is to come
+INCOMPLETE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[ -/]*)\Z")  # an escape sequence whose end has not come yet
 MAX_ESCAPE = 32
 
 
@@ -74,7 +74,7 @@ class ProcessOutput(BoundedOutput):
 
 
 def whole_characters(data: bytes) -> bytes:
-    """The bytes without a character or an escape sequence at their end of which more is to come."""
+    """The bytes without an incomplete character or escape sequence at their end."""
     if (found := INCOMPLETE.search(data[-MAX_ESCAPE:])) is not None:
         return data[: len(data) - (len(found[0]))]
     for back in range(1, min(4, len(data) + 1)):

@@ -1,4 +1,4 @@
-"""What is being typed into a process, as far as a shell has not run it yet: several calls may type one command."""
+"""The input that was typed into a process and that a shell has not run yet: several calls may type one command."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from toolcrib.dataclass import dataclass
 
 MAX_KEPT = 20_000  # characters
-# What begins a here-document, and the line that ends it. A number is none: an interpreter shifts by it.
+# What begins a here-document, with the word that ends it. Before a number, `<<` is the shift operator of a language.
 HERE_DOCUMENT = re.compile(r"<<(-?)[ \t]*(?!\d+\b)((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s;|&<>()'\"\\])+)")
 QUOTING = re.compile(r"\\(.)|['\"]")
 
 
 @dataclass(slots=True)
 class TypedLine:
-    """The text of a command that is not finished. `changed`: keys changed it, so that it may be any other."""
+    """The text of a command that is not finished. `changed`: keys changed it, so the real text is not known."""
 
     text: str = ""
     changed: bool = False
@@ -37,7 +37,7 @@ class TypedLine:
 
 
 def unfinished(text: str) -> str:
-    r"""The end of a text that a shell has not run yet: its last line, and the lines that this one goes on from.
+    r"""The end of a text that a shell has not run yet: its last line, with the lines before it that it continues.
 
     A line goes on behind a backslash, and within quotes, substitutions, parentheses and here-documents.
 
@@ -45,8 +45,10 @@ def unfinished(text: str) -> str:
     ('rm -r', 'rm -r \\\n', '', "cat <<E\nit's\n")
     """
     begins = at = 0
-    inside: list[str] = []  # the signs that close what is open
-    documents: list[tuple[str, bool]] = []  # that begin at the next line: what ends them, behind tabs or not
+    inside: list[str] = []  # the sign that closes each open quote or bracket
+    documents: list[
+        tuple[str, bool]
+    ] = []  # from the next line on: what ends each, and if tabs may precede it
     while at < len(text):
         sign, closes = text[at], inside[-1] if inside else ""
         if sign == "\\" and closes != "'":

@@ -1,7 +1,7 @@
-"""Why a command failed: a refusal that the sandbox recognises, or a connection that silently did not come about.
+"""Why a command failed: a refusal that the sandbox recognises, or a connection that failed without a message.
 
 A command may hide that it reached nobody: by its options, behind a pipe, or by what comes after `||`. The sandbox knows
-that it allows no connection, but not whether the command tried one, so the latter is told as something that may be.
+that it allows no connection, but not whether the command tried one. So the model is told that this may be the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONNECTION_FAILED = re.compile(
 def explain_failure(
     finished: Finished, sandbox: Sandbox, judgement: Judgement, command: str
 ) -> Denial | None:
-    """What the sandbox refused to a command that was run, or may have refused; None where nothing says so."""
+    """What the sandbox refused, or may have refused, to a command that was run; None if nothing points to it."""
     launch, outcome = finished.launch, finished.outcome
     if launch is None:
         return None

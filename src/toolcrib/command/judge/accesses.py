@@ -1,8 +1,8 @@
 """The accesses of a command line, for rules: its commands, and the paths and hosts that they name.
 
-What is to be allowed and what is only to be seen by rules that deny are kept apart: a command is allowed by
-its very words, and denied by every form in which it could be recognised (without a path before its name,
-without options before its action, behind a wrapper, in a script).
+A rule that allows a command has to match its very words. A rule that denies one may match any form in which the command
+could be recognised: without a path before its name, without options before its action, behind a wrapper, in a script.
+Those forms are accesses of their own, marked as hints, and only rules that deny or ask look at them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from toolcrib.command.programs.traits import SHELLS, traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
 
 MAX_COMMANDS = 300  # commands seen inside of others
-MAX_WORDS = 200  # of a command, that are taken for paths
-MAX_PIECES = 50  # of a word
+MAX_WORDS = 200  # words of a command that are looked at as possible paths
+MAX_PIECES = 50  # parts of a word that are looked at
 URL = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]{0,30})://(?:[^/\s@?#\\]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:?#@\[\];|&()<>'\"`,{}]+)(?::(\d+))?"
 )
@@ -57,7 +57,8 @@ PORTS = {"http": "80", "https": "443", "ftp": "21", "ssh": "22", "git": "9418", 
 WORDS = re.compile(r"[\s;|&()<>{}\"'`=,$]+")
 EXPANDED = re.compile(r"\$(?![?#$!\s\"']|$)|`|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}|(?:^|[\s:=])~[+-]")
 INSIDE = re.compile(r"[\s;|&()<>{}\"'`=,$@:]+")
-LEADS_ANYWHERE = re.compile(r"/(?:proc/(?:[^/]+/)+(?:cwd|root|fd)|dev/fd)(?:/|$)")  # links of a process
+# Links to whatever a process has open, and to the folders that it is in.
+LEADS_ANYWHERE = re.compile(r"/(?:proc/(?:[^/]+/)+(?:cwd|root|fd)|dev/fd)(?:/|$)")
 GLOB = re.compile(r"[*?\[]")
 ACCESS = {"read": Reach.READ, "write": Reach.WRITE, "delete": Reach.DELETE}
 CLUSTER = re.compile(r"-[^-]")  # options of one letter; where the value of the last begins is not known

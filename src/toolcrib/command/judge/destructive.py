@@ -63,7 +63,7 @@ HOLDS_COMMAND = re.compile(
     re.DOTALL,
 )
 
-# Where a program that is no shell goes over to one in what it is told: `:!rm`, `\! rm`, `.shell rm`, `EXEC:rm`.
+# How the input of a program that is no shell tells it to run a shell command: `:!rm`, `\! rm`, `.shell rm`, `EXEC:rm`.
 TO_SHELL = re.compile(
     r"(?:^[ \t\w%.,:+]*!|\\!|(?:^|;)[ \t]*[.:\\]?(?:platform )?(?:shell|system|spawn)\s|\b(?:EXEC|SYSTEM|execute)[:(]"
     r"|^(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]*)",
@@ -149,7 +149,7 @@ def _listed(before: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _handed_over(argv: Sequence[str], name: str, depth: int) -> str | None:
-    """What is destroyed by a command that a program runs because of an option, or of what it is told."""
+    """What is destroyed by a command that stands in an option of a program, or in an argument that it runs."""
     words = set(argv[1:5])
     scripts = commands_in_options(argv)
     if name in GO_TO_SHELL:
@@ -169,7 +169,7 @@ def commands_in_options(argv: Sequence[str]) -> list[str]:
 
 
 def handed_to_shell(text: str) -> str:
-    """What a program that goes over to a shell where it is told so would hand to it, a line each."""
+    """The commands in a text that a program such as vim would hand to a shell (`:!rm`), one on each line."""
     return "\n".join(match[1] for match in TO_SHELL.finditer(text))
 
 

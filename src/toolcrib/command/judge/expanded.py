@@ -1,7 +1,7 @@
 """Judges a command again when its patterns and listings have become words, before it is started.
 
-The names that a pattern matches were chosen by whoever wrote the files. What a proved command becomes must be what was
-proved: the same row of the tables, no option more, and no path that its words did not stand for.
+The names that a pattern matches were chosen by whoever wrote the files. So a proved command is judged again with them:
+it must have the same row of the tables, no further option, and no path other than those that were judged.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ def objection_to_expanded(
     for name in names:
         if name.startswith("-"):
             return f"{argv[0]}: not run, for {name} would be an option to it"
-    if (
-        proved is None
-    ):  # nothing was promised of it: a person said yes, or xargs and find check their own names
+    if proved is None:  # a person said yes to it, or it is one of xargs and find, which check their own names
         return objection_to_names(argv[0], names, root, contents=True)
     became = _recognised([Word((text,) if text else ()) for text in argv])
     if became is None or became.name != proved.name or became.usage != proved.usage:
@@ -53,8 +51,8 @@ def objection_to_expanded(
 
 
 def objection_to_printed(written: Sequence[Word], argv: Sequence[str]) -> str | None:
-    """Why a command must not run with what commands printed for its words, or None: as the value of an option it may
-    look like another option."""
+    """Why a command must not run with words that other commands printed, or None. A printed value of an option may look
+    like another option."""
     proved = _recognised(written)
     if proved is None or proved.usage.inert:
         return None
@@ -82,7 +80,7 @@ def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: s
 def objection_of_rules(
     argv: Sequence[str], folder: str, root: str, permits: Callable[[Access], bool] | None
 ) -> str | None:
-    """The reason why rules keep a command from the paths that it was given only while it ran, or None.
+    """Why rules do not allow a command the paths that were only known when it ran, or None.
 
     `folder` is where it runs and `root` the workspace, as absolute paths. `permits` says whether rules allow an access
     without asking. The sandbox hides files that rules deny. It does not hide what git has stored of them, so for git a
@@ -90,7 +88,7 @@ def objection_of_rules(
     """
     known = None if permits is None else _recognised([Word((text,) if text else ()) for text in argv])
     if permits is None or known is None:
-        return None  # there are none, or a person said yes to whatever the command is given
+        return None  # there are no rules, or a person said yes to whatever the command is given
     of_git = known.name.startswith("git ")
     for path in (paths.relative(place, root) for place in _places(known, folder)):
         if not permits(Access(Reach.READ, path, subtree=of_git)):

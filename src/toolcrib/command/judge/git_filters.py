@@ -19,7 +19,7 @@ COMPARES = {
     "git status", "git diff", "git diff --no-index", "git diff-files", "git diff-index", "git blame", "git annotate",
     "git ls-files", "git hash-object",
 }  # fmt: skip
-# As git reads these, and wider: sections of any spelling, also after another one on the same line.
+# These match all that git reads, and more: sections of any spelling, also after another one on the same line.
 FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs[\s.]\s*"?extension\.[^"\]\n]*))', re.I)
 INCLUDE = re.compile(rb"\[\s*include(?:if)?\b", re.I)
 PATH = re.compile(rb"(?:^|\])[^\n\S]*path[^\n\S]*=([^\n]*)", re.I | re.M)
@@ -36,7 +36,7 @@ UNKNOWN = "settings that are not understood"
 
 
 class NotUnderstood(Exception):
-    """What git makes of the files of a repository cannot be told."""
+    """It cannot be told how git would read the files of a repository."""
 
 
 def filter_of(folder: str) -> str:
@@ -76,7 +76,7 @@ def path_in(value: bytes, folder: str) -> str:
 
 
 def _settings(folder: str) -> Iterator[str]:
-    """The settings of the repository of a folder, and of those in it, which git asks for their state."""
+    """The files of settings of a folder's repository, and of the repositories in it, whose state git looks at."""
     found = git_folder(folder)
     if found is None:
         return

@@ -1,8 +1,8 @@
 # ruff: noqa: PTH112, PTH118 - paths are text here
-"""What git reads because the files in its folder name it or lead to it: another folder, or what may hold secrets.
+"""Finds what git would read outside of a workspace because a repository's own files name it or link to it.
 
-Whoever made a project may have written its `.git`, as in an archive that was unpacked. A worktree or a submodule whose
-repository lies elsewhere is known by that repository, which names the folder in turn.
+Files inside that may hold secrets count too. Whoever made a project may have written its `.git`, as in an archive that
+was unpacked. A repository elsewhere is accepted for a worktree or a submodule only if it names that folder in turn.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from toolcrib.command.judge.git_filters import (
     read_small,
 )
 
-# Settings that name a file whose lines git shows when they are wrong, or at all; and the folder that it compares.
+# Settings that name a file whose lines git shows, at least when they are invalid; `worktree` names a folder to compare.
 OPENS = re.compile(
     rb"(?:^|\])[^\n\S]*(worktree|ignoreRevsFile|skipList|attributesFile|signatureFile)[^\n\S]*=([^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
-MAX_LENDERS = 20  # folders of objects, of which one takes some from the next
+MAX_LENDERS = 20  # folders of objects in a chain, each taking objects from the next
 MAX_NAMES = 100_000  # in the folder of a repository
 NEVER_READ = ("hooks", "lfs", "annex")  # by a command that only looks
 
 
 def git_reads_elsewhere(folder: str, workspace: str) -> str:
-    """What git would read in a folder that its own files name and nobody should read unasked; "" for nothing."""
+    """In words, what the repository of a folder makes git read that nobody should read unasked; "" for nothing."""
     try:
         return _reads_elsewhere(folder, os.path.realpath(workspace))
     except (NotUnderstood, OSError, ValueError):
@@ -69,7 +69,7 @@ def _reads_elsewhere(folder: str, workspace: str) -> str:
 
 
 def _lent(objects: str, inside: str) -> str:
-    """A folder outside of a place from which git takes objects, also by way of others; "" for none."""
+    """A folder outside of `inside` from which git takes objects, directly or through others; "" for none."""
     waiting, seen = [objects], set[str]()
     while waiting:
         at = waiting.pop()

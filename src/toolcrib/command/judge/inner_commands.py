@@ -29,13 +29,13 @@ MAX_DEPTH = 3  # scripts inside scripts
 MAX_WORDS = 200  # of a command, that are looked at
 MAX_SEARCHED = 300  # words of a launcher, among which commands are looked for
 NEAR = 8  # words among which a command is looked for behind options
-# Code that may run commands: only there are its texts taken for some.
+# Code that may run commands. Only the texts in such code are looked at as commands.
 RUNS_COMMANDS = re.compile(
     r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|^[\d,$/]*e\s",
     re.IGNORECASE,
 )
-BACKTICKS_RUN = re.compile(r"(?:bun|deno|perl|php|ruby)[\d.]*")  # in the code of others they quote a text
-PYTHON_REACHES_OUT = re.compile(r"import|exec|eval|__")  # other code cannot start a program
+BACKTICKS_RUN = re.compile(r"(?:bun|deno|perl|php|ruby)[\d.]*")  # elsewhere, backticks quote a text
+PYTHON_REACHES_OUT = re.compile(r"import|exec|eval|__")  # without any of these, Python code starts no program
 PYTHON = re.compile(r"(?:python|pypy|py)w?[\d.]*")
 PERLS_WORDS = re.compile(r"\bq[wx]\b|%x\W")
 GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
@@ -44,7 +44,12 @@ GIVES_CODE = re.compile(
     r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
 )  # to an interpreter
 CODE_FIRST = {"awk", "gawk", "mawk", "nawk", "sed"}
-EVALUATE = {"printf", "test", "[", "let"}  # a shell's own run what stands in the name of a variable
+EVALUATE = {
+    "printf",
+    "test",
+    "[",
+    "let",
+}  # a shell's builtins, which evaluate the name of a variable, and so may run code in it
 PRINT = {"echo", ":", "exit", "figlet", *EVALUATE}
 
 
@@ -87,11 +92,11 @@ def in_input(command: FoundCommand, depth: int = 0) -> Forms:
 def forms(argv: Sequence[str], depth: int = 0, *, proved: bool = False) -> Forms:
     """All forms of a command by which a rule may recognise it, and those of the commands that it launches.
 
-    A command that was proved runs nothing that it is told in texts.
+    With `proved`, it is known that the command runs no text among its arguments, so these are not looked at.
     """
     for start, sure in sorted(_starts(argv).items()):
         words = argv[start : start + MAX_WORDS] if start else argv
-        # A word that may be the value of an option tells nothing of those behind it.
+        # Where it is not certain that a command begins, the texts behind its first word are not looked at.
         of_start = _of_start(words, depth, launched=start > 0, proved=proved or not sure)
         yield from of_start if sure else map(Perhaps, of_start)
 
@@ -131,7 +136,7 @@ def says_all(argv: Sequence[str], depth: int = 0) -> bool:
 
 
 def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) -> Forms:
-    """The forms of a command alone, and what is in its scripts."""
+    """The forms of one command, and the commands in its scripts, without those that it launches by its words."""
     if launched and " " in argv[0]:  # a launcher that hands its word to a shell
         if depth < MAX_DEPTH:
             yield from found_in(argv[0], depth + 1)
@@ -162,8 +167,8 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
 
 
 def _behind_options(argv: Sequence[str]) -> Iterator[int]:
-    """Where the words of a command may begin that are no options of it, and no values of these."""
-    alone = 0  # words that are behind no option
+    """Where the first word of a command that is neither an option nor the value of an option may stand."""
+    alone = 0  # words that do not follow an option, and so are no values
     for at in range(2, len(argv)):
         if argv[at][:1] != "-":
             alone += argv[at - 1][:1] != "-"
@@ -248,7 +253,7 @@ def _is_unknown(name: str) -> bool:
 
 
 def _texts_of_code(text: str, name: str) -> Iterator[tuple[str, bool]]:
-    """The texts in code that may be commands. They are where it calls what runs commands."""
+    """The texts in code that may be commands, each with whether the code is certain to run it."""
     runs = RUNS_COMMANDS.search(text) is not None or (
         "`" in text and BACKTICKS_RUN.fullmatch(name) is not None
     )

@@ -36,8 +36,8 @@ Folders = tuple[str, ...]  # the first is where it runs if every cd before it wo
 @dataclass(frozen=True, slots=True)
 class JudgedCommand:
     """One command of a plan: why it asks (empty if it does not), what it does and touches. `name` is its row of
-    the tables (`git log`), empty if it has none. `grantable`: it asks for nothing but being what it is, so that
-    a yes may be remembered; a path, an option or a variable in doubt is asked about each time."""
+    the tables (`git log`), empty if it has none. `grantable`: it asks only because of its program, so that a yes may
+    be remembered; a path, an option or a variable in doubt is asked about each time."""
 
     program: str
     argv: tuple[str, ...]
@@ -57,12 +57,12 @@ class PlanJudge:
     def __init__(
         self, workspace: str | None = None, links: Links | None = None, *, run_by_us: bool = True
     ) -> None:
-        self.run_by_us = run_by_us  # a shell would hand on the names that xargs reads as they are
+        self.run_by_us = run_by_us  # in a shell, xargs would pass names on unchecked
         self.parts: list[JudgedCommand] = []
         self.workspace = workspace
         self.links = links
-        self.leads: list[str] = []  # where links lead for which a command asks
-        self.shows: list[str] = []  # below which a command shows what stands in files
+        self.leads: list[str] = []  # targets of the links because of which a command asks
+        self.shows: list[str] = []  # folders below which a command shows what stands in files
 
     def plan(self, plan: Plan, folders: Folders) -> None:
         """Judges all commands, beginning in one of these folders. After a cd that may have failed, both count."""
@@ -238,7 +238,7 @@ class PlanJudge:
 
 
 def with_pipes_named(words: Iterable[Word]) -> list[Word]:
-    """Words with `<( … )` as what it is to a program: the name of a pipe that it reads."""
+    """The words, with `/dev/stdin` in the place of each `<( … )`: to the program it is a pipe that it reads."""
     return [word if word.piped is None else Word((STDIN,)) for word in words]
 
 

@@ -11,7 +11,7 @@ from toolcrib.command.judge.judgement import Judgement
 MAX_REASONS = 2  # reasons that are told
 MAX_LENGTH = 300  # characters
 ACCESSES = {"read": "reads", "write": "writes", "delete": "deletes"}
-# How a path's trouble ends, and what is said of it instead.
+# How an objection to a path ends (see `paths.objection`), and the words that take its place.
 TROUBLES = {
     " may hold secrets": "it {does} {path}, which may hold secrets",
     " is outside the workspace": "it {does} {path}, which is outside the workspace",

@@ -38,7 +38,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 OF_A_SHELL = {"cd", "exit", ":", "type", "command"}  # no programs
 SAYS = {"echo", "printf"}  # whatever they are given, they only print it
 PRINTS_FILES = Synopsis()
-# What find hands on begins with the name of its folder, and `@NAME` or `+NAME` is more than a name to some programs.
+# Names that find hands on begin with its folder, and some programs read `@NAME` or `+NAME` as more than a name.
 PLAIN_START = re.compile(r"[\w./]")
 RECURSIVE = {"-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"}
 MORE_THAN_NAMES = {"-printf", "-ls", *FIND_RUNS}  # prints or runs something for each file
@@ -133,7 +133,7 @@ def _tells(argv: Sequence[str | None]) -> bool:
 
 
 def _fits(name: str, words: Sequence[Word]) -> bool:
-    """Whether a wrapper is given what makes it only tell: `chrt -p PID`."""
+    """Whether the arguments of a wrapper make it print something and run no command: `chrt -p PID`."""
     try:
         read_arguments(name, SYNOPSES[name], words[1:])
     except NotProved:
@@ -385,7 +385,7 @@ def _find(words: Sequence[Word]) -> Recognised:
                 )
             if text in FIND_PATHS:
                 touched.append(TouchedPath(value.spelled, "read", "file", False))
-    if deletes:  # said as what it is, so that rules about paths hold for it
+    if deletes:  # reported as deletions, so that rules about paths hold for them
         gone = [one._replace(access="delete", contents=False) for one in touched if one.reach == "subtree"]
         return Recognised("find -delete", Synopsis(effect="write"), [*touched, *followed, *gone])
     return Recognised("find", Synopsis(), [*touched, *followed])

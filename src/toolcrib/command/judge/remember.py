@@ -1,8 +1,8 @@
 """The prefixes that "always" may remember of a command: the beginning of its arguments, never more than was meant.
 
 How many words say what a command is stands in a table; an option ends them, so that `git commit --amend` is not
-remembered as `git commit`. Nothing is remembered of what runs other code (of a file, of a package, of a container),
-installs it, or reaches another machine, of a redirection, or of a variable: of such only the very arguments are.
+remembered as `git commit`. A command has no prefix, and only its exact arguments are remembered, if it runs other code
+(of a file, a package, a container), installs it, reaches another machine, redirects, or sets a variable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolcrib.command.programs.traits import count_of_words, traits_of
 
 Prefix = tuple[str, ...]
 
-# Words that make of any program one that runs code, installs it, or reaches another machine.
+# Sub-commands and options that mean, for any program, that it runs code, installs it, or reaches another machine.
 RUNS = {
     "exec", "run", "x", "dlx", "--", "-c", "-e", "--eval", "--exec", "shell", "config", "alias", "submodule", "bisect",
     "filter-branch", "difftool", "mergetool", "tool", "install", "i", "ci", "start", "serve", "script", "ssh", "api",

@@ -13,7 +13,7 @@ ALLOWED = re.compile(
     r"|NODE_ENV|RUST_BACKTRACE|SOURCE_DATE_EPOCH"
 )
 VALUE = re.compile(r"[A-Za-z0-9_.,:@+ -]*")
-# Why the worst of them are worse: said in the question.
+# Variables that change what programs load or run, which the question then says.
 LOADS = re.compile(
     r"LD_.*|DYLD_.*|.*_PRELOAD|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|PS[0-4]|PROMPT_COMMAND|IFS|CDPATH|PATH|.*PATH"
     r"|PYTHON.*|NODE_(?!ENV$).*|PERL.*|RUBY.*|GEM_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GIT_.*|SSH_.*|MAKEFLAGS"

@@ -19,7 +19,7 @@ from toolcrib.errors import ToolError
 from toolcrib.secrets.pattern_search import looks_like_a_token
 
 MAX_KEPT = 500  # repositories of a workspace, each of which is a mount
-MET = 4_000  # bytes at the end of an output in which a refusal is looked for
+MET = 4_000  # bytes at the end of an output in which a refused write to a history is looked for
 READ_ONLY = os.strerror(errno.EROFS)
 NOT_CONTAINED = (
     "The command was not run: nobody was asked because a sandbox confined it, and none does now. Try again."
@@ -37,10 +37,10 @@ HISTORY_KEPT = (
 def contained_accesses(
     accesses: Iterable[Access], judgement: Judgement, confinement: Confinement
 ) -> tuple[Access, ...]:
-    """The accesses of a command that a sandbox confines, marked so.
+    """The accesses of a command that a sandbox confines, each marked as confined.
 
-    None is marked of a command that names what may hold secrets, which the sandbox shows it, and of one that changes
-    the history of a repository.
+    They stay unmarked, and are decided on as without a sandbox, if the command names a file that may hold secrets (the
+    sandbox shows it to the command), or changes the history of a repository.
     """
     found = tuple(accesses)
     if changes_history(judgement) or any(map(_names_secrets, found)):

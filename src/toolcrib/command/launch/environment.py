@@ -27,7 +27,7 @@ SET_ENV_VARS = {
     "MLRRC": "__none__",  # Miller obeys no file of options in the folder
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
-    "NPM_CONFIG_UPDATE_NOTIFIER": "false",  # npm would look for news of itself
+    "NPM_CONFIG_UPDATE_NOTIFIER": "false",  # npm would ask its registry for a newer npm
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",  # and so would pip, also to list what is installed
 }
 

@@ -1,9 +1,10 @@
 """Options that are added to a command: they keep git from running programs which a repository's settings name, programs
 that list connections from asking a name server about them, and others from obeying settings of the folder.
 
-They are -c options and not variables, because git passes those options on to what it starts in submodules. There is no
+Git gets -c options and not variables, because it passes those options on to what it starts in submodules. There is no
 option against a clean filter in .git/config: `judge/git_filters.py` looks for one before a command is decided on.
-A variable forbids all transports, for options only forbid one, or those that the repository says nothing of.
+Only transports are forbidden by a variable: an option forbids one of them, or only those without a setting in the
+repository.
 """
 
 from __future__ import annotations

@@ -348,8 +348,8 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
     argv: list[str] = []
     found: list[str] = []  # names that were unknown when the command was judged
     listed: list[str] = []  # those of them that a listing printed
-    unknown = False  # whether any word was: a listing may print nothing, and a name may stand in an option
-    printed = False  # whether any other word was
+    unknown = False  # whether any word was unknown: `found` may be empty, as a listing may print nothing
+    printed = False  # whether any word has a substitution
     for word in command.words:
         if word.piped is not None:
             reading, writing = os.pipe()

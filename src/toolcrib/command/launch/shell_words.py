@@ -1,4 +1,4 @@
-"""The shells that run what is no plan."""
+"""The shells that run a command which has no plan, and the options that they get."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 ShellKind = Literal["bash", "sh", "zsh", "pwsh"]
 SHELL_PATH = "/bin:/usr/bin:/usr/local/bin:/opt/homebrew/bin"
-# None reads a file of settings, which a command could have written.
+# With these options no shell reads a file of settings, which a command could have written.
 SHELL_OPTIONS: dict[ShellKind, tuple[str, ...]] = {
     "bash": ("-c",),
     "sh": ("-c",),
@@ -17,9 +17,9 @@ SHELL_OPTIONS: dict[ShellKind, tuple[str, ...]] = {
 
 
 def shell_words(kind: ShellKind) -> tuple[str, ...]:
-    """The words before a script for a shell: its program and options; for bash those of sh where there is no bash.
+    """The words to put before a script: the shell's program and its options. Empty where the shell is not installed.
 
-    Empty where the shell is not installed.
+    Where there is no bash, `/bin/sh` stands in for it.
     """
     program = shutil.which(kind, path=SHELL_PATH)
     if program is None and kind == "bash":

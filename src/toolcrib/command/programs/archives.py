@@ -1,4 +1,4 @@
-"""Programs that pack and unpack: what they do when they only list, test or print, and that they write otherwise."""
+"""Programs that pack and unpack, or look into packed files. Packers write, but for options to list, test or print."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _not_recursive(found: Arguments) -> None:
 
 
 def _only_tells(found: Arguments) -> None:
-    """Refuses an option that packs or unpacks: behind one that lists or tests, it is obeyed instead, and replaces files."""
+    """Refuses an option that packs or unpacks. It overrides an option that lists or tests, and so replaces files."""
     _not_recursive(found)
     if found.options & {"-d", "--decompress", "--uncompress", "-z", "--compress"}:
         raise NotProved("it replaces files")

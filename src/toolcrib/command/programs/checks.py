@@ -111,7 +111,7 @@ def no_ports(found: Arguments) -> None:
 
 
 def omitted(found: Arguments) -> None:
-    """pidof writes to the log of the system what it does not understand."""
+    """Requires a number for `pidof -o`: pidof writes a value that it cannot read to the log of the system."""
     if any(not re.fullmatch(r"\d+|%PPID", word.literal or "") for _, word in found.values):
         raise NotProved("pidof: -o takes the number of a process")
 

@@ -333,12 +333,12 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("bash -n", "sh -n", "dash -n"), Synopsis("", "read", check=_script)),
     "java": Synopsis("-version! --version", "", check=_version),
     # -v and -V are listed where they ask for the version: `vim -v` would read commands, `mysql -v` would connect.
-    **{tool: Synopsis(options, "", check=_version, otherwise="only its version is asked for unasked") for options, tools in (
+    **{tool: Synopsis(options, "", check=_version, otherwise="runs unasked only to print its version") for options, tools in (
         ("--version", "cmake gh aws black isort bash zsh vim emacs sqlite3 prettier helm"),
         ("--version -V", "uv rustup psql mysql ruff nano"),
         ("--version -v", "gcc g++ clang clang++ redis-cli"),
     ) for tool in tools.split()},
-    "docker": Synopsis("--version -v", "", check=_version, otherwise="only its version is asked for unasked"),
+    "docker": Synopsis("--version -v", "", check=_version, otherwise="runs unasked only to print its version"),
     # a daemon or a cluster answers: it may be far away, and it may tell secrets
     **{f"docker {verb}": Synopsis(_DOCKER, "data*", "network") for verb in (
         "ps", "images", "version", "info", "inspect", "logs", "port", "top", "stats", "history", "search",

@@ -1,6 +1,6 @@
-"""Where among its words a program has the command that it runs, and which options of others are commands. Rows.
+"""Tables of programs that run another command: where in their arguments it begins, or which options hold it.
 
-Unlike those of `wrappers.py`, these rows prove nothing: rules that deny a command look where they say.
+Unlike the rows of `wrappers.py`, these prove nothing. They say where rules that deny a command look for it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def launches_behind(name: str) -> bool:
 
 
 def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
-    """Where a command may begin among the words of a launcher, and whether that is certain; and whether that is all.
+    """{where a command may begin in a launcher's words: whether that is certain}, and whether there is no other place.
 
     >>> starts_in(["valgrind", "-v", "./a", "rm"]), starts_in(["gdb", "--args", "./a", "rm"])
     (({2: True, 3: False}, False), ({2: True}, True))
@@ -132,7 +132,7 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
         return {}, not row.also
     if not row.behind:
         found, certain = _from(argv, 1, row)
-        if row.also:  # a word may be a name that it gives or looks for
+        if row.also:  # a single word may be the name of a session of tmux
             found = {at: sure and " " in argv[at] for at, sure in found.items()}
         return found, certain and not row.also and name not in WRAPPERS
     found = {}
@@ -144,7 +144,7 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
 
 
 def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, bool], bool]:
-    """The same from one place on. A word behind an option may be its value, and then the command begins later."""
+    """As `starts_in`, from `start` on. A word after an option may be its value; then the command begins later."""
     found: dict[int, bool] = {}
     option, doubt, operands = "", False, row.operands
     for at in range(start, min(len(argv), start + MAX_WORDS)):

@@ -20,7 +20,7 @@ LISTERS = (
     ("git", "diff", "--name-only"), ("find",), ("rg", "-l"), ("rg", "--files"), ("fd",),
     ("grep", "-l"), ("grep", "-rl"), ("ls",),
 )  # fmt: skip
-# What may stand behind them in a pipe: each name that it prints was printed to it.
+# Programs that may follow in the pipe: they print only names that they were given.
 CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
 
 
@@ -43,7 +43,7 @@ def lists_names(word: Word) -> bool:
 
 
 def listing(*, quoted: bool) -> Substitution:
-    """What stands for names that xargs reads: they are looked at like those of `$(git ls-files)`."""
+    """A substitution that stands for the names that xargs reads, so that they are judged like `$(git ls-files)`."""
     return Substitution(_NAMES, quoted)
 
 

@@ -61,8 +61,8 @@ class Synopsis:
     `opens`: False where it only tells what kind of thing a name is. `needs`: options of which one must be given.
     `clusters`: how options of one letter share a word with an option that takes a value: as getopt reads them; or
     its value touches only if it is the `first`; or the value is the `next` word, whatever touches it but a number.
-    `reading`: the row that holds where the arguments fit it, of a program that only reads then (`gzip -l`); it may
-    have another one.
+    `reading`: a row for uses that only read (`gzip -l`), which holds if the arguments fit it; it may have a `reading`
+    of its own.
     """
 
     options: str = ""

@@ -1,4 +1,4 @@
-"""What a program runs, and how much of a command "always" may remember: a row each, whatever its options are.
+"""A row for each program: what it runs, and how much of its command "always" may remember. No row lists options.
 
 To add a program, add its name to the row that describes it, or a row. Its options are a row of another table
 (`coreutils.py`, `searching.py`, `writing.py`, `develop.py`, `git.py`); a wrapper such as `timeout` has its row in

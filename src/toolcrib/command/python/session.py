@@ -62,7 +62,7 @@ class SessionOutput(BoundedOutput):
     """The stream of a session, from which replies are taken out; what was printed goes to `printed`.
 
     Code that finds the token can write a reply itself, and so can a module that it imports: its answer may be false,
-    like all that code prints. What the driver would not write, or is longer than a reply can be, is no reply.
+    like all that code prints. A reply that the driver would not write is dropped; one that is too long is output.
     """
 
     __slots__ = (

@@ -39,7 +39,7 @@ NOT_THE_SANDBOX = (
     "no such file",
     "file exists",
     "not a directory",
-)  # whatever else such a line says of a path
+)  # a line with these words is no refusal, whatever else it says
 PLACEHOLDER_WORDS = "is a directory"
 BUSY = "resource busy"
 READ_WORDS = (
@@ -97,7 +97,7 @@ FLOOD_WORDS = {
 PATH = re.compile(
     r"['\"`‘“]([^'\"`’”\n/]{0,255}/[^'\"`’”\n]{1,1000})['\"`’”]|(?:^|[\s:=(])((?:/|\.[\w.-]{0,50}/)[^\s:'\",;)]{1,1000})"
 )
-# In the letters of strerror: what only says so in a sentence of its own is taken for an ordinary failure.
+# Exactly as strerror spells them. Other words for the same are taken for a failure of the program itself.
 AS_THE_SYSTEM_SAYS = re.compile(r"Operation not permitted|Read-only file system|\bEPERM\b|\bEROFS\b")
 READ_ONLY = ("Read-only file system", "EROFS")
 QUOTED = re.compile(r"['\"`‘“][^'\"`’”\n]{1,255}['\"`’”]")
@@ -192,7 +192,7 @@ def _unnamed(returncode: int | None, ending: str) -> Denial | None:
 
 
 def _no_network(host: str, level: Level) -> Denial:
-    """A host that is on the list already was not reached through the proxy; then only the whole network would do."""
+    """The denial of a connection. It offers the host, or the whole network if a listed host was not reached."""
     target = host or "the network"
     permission = Permission("host", with_companions(host)) if host else Permission("network")
     if level.allows(permission):

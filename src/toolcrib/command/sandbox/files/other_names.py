@@ -13,8 +13,8 @@ from toolcrib.command.sandbox.files.protected_links import entries_inside
 def with_another_name(protected: Iterable[str], writable: Collection[str], walk: FolderWalk) -> Iterator[str]:
     """The files of protected paths that have another name where commands may write, after a walk of those folders.
 
-    Of an environment that uv or pnpm made, all files have one in its cache, where commands may not write. So of the
-    files in a protected folder only those count that were met elsewhere too.
+    Files in an environment that uv or pnpm made have another name in its cache, where commands may not write. So a file
+    in a protected folder counts only if the walk found its inode in a folder where commands may write.
     """
     places = set(protected)
     inside: dict[str, int] = {}
@@ -34,7 +34,7 @@ def with_another_name(protected: Iterable[str], writable: Collection[str], walk:
 
 
 def _with_several_names(folder: str) -> dict[str, int]:
-    """The files in a folder that have several names, and their inode numbers; 0 where those of listings are others."""
+    """The files in a folder that have several names, with their inodes; 0 where a listing gives another number."""
     found: dict[str, int] = {}
     for entry in entries_inside(folder):
         try:

@@ -100,12 +100,12 @@ class ProtectedFiles:
             self._accepted[path] = None if data is None else SavedFile(stat.S_IFREG, mode, data, (0, 0, 0))
 
     def _may_put_back(self, path: str) -> bool:
-        """Whether a file is one of these, or may come to be one because of its name."""
+        """Whether a file is put back: it lies in a protected path, or has a name that is put back in every folder."""
         below = path.removeprefix(self.root) + "/"
         return within_any(path, self.paths) or any(f"/{name}/" in below for name in PUT_BACK)
 
     def _before(self, path: str, after: Mapping[str, SavedFile]) -> dict[str, SavedFile]:
-        """What a path shall be again: what was recorded, and what was accepted since."""
+        """The state that a path gets back: what was recorded, with the changes that were accepted since."""
         before = dict(self.before.get(path, {}))
         for name, state in self._accepted.items():
             if not within(name, path):
@@ -120,7 +120,7 @@ class ProtectedFiles:
         return before
 
     def _correct(self, path: str, state: Mapping[str, SavedFile]) -> None:
-        """Takes the state of a path as it was before an earlier command for that before this one."""
+        """Records `state`, to which an earlier command puts a path back, as what was there before this command, too."""
         for own in self.paths:
             if within(own, path):
                 right = {name: saved for name, saved in state.items() if within(name, own)}

@@ -1,9 +1,9 @@
 """The note of a change set that is being made, so that one that was killed in the middle is finished later.
 
-It lies in the user's state folder, where neither the files of a project nor a sandboxed command can write one. Each
-file of the set is old or new at any moment. The next use of the workspace finishes the set, or if it was being taken
-back, finishes that; a file that somebody changed in between stays as they left it. Where the state folder cannot be
-written, there is no note: then a killed set of several files stays as it is, each file old or new.
+The note lies in the user's state folder, where no project file and no sandboxed command can write one. At any moment
+each file of the set is old or new. The next use of the workspace finishes a set that was killed, or its undoing, if
+that had begun; a file that somebody changed in between stays as they left it. Where the state folder cannot be written,
+there is no note: then a killed set of several files stays as it is, each file old or new.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FORWARD, BACK = "forward", "back"
 
 @dataclass(frozen=True, slots=True)
 class JournalStep:
-    """One name: its folder and name, the names of its new content and of what was there, and their versions.
+    """The change of one file: its folder and name, the names of its new and its old content, and their versions.
 
-    Where files have one name only, what was there is kept as a copy, whose version `kept` is another than `old`.
+    The old content is kept as a hard link. Where files can have one name only it is a copy, with a version of its own.
     """
 
     folder: str

@@ -81,7 +81,8 @@ def open_beneath(
 def real_beneath(root: FolderHandle, prefixes: tuple[str, ...], path: str, *, portable: bool = False) -> str:
     """Where a path leads below a root, by its names alone: nothing is opened for use.
 
-    What does not exist, or cannot be looked at, stays as it is written. OSError for what leads out or round.
+    Names that do not exist, or cannot be looked at, stay as they are written. OSError for a path that leads out of the
+    root or in a circle.
     """
     if not portable and isinstance(root, int) and (native := _openat2()) is not None:
         try:

@@ -116,7 +116,7 @@ class FileWalk:
             return False
         if entry.kind == "link":
             real = self.backend.leads_to(path)
-            # What leads out or round is no file at all.
+            # A link that leads out of the workspace or in a circle: `is_file` passes over it.
             return real is None or self.permits(Access(Reach.READ, real))
         return not folder.real or self.permits(
             Access(Reach.READ, joined(folder.real, entry.name), subtree=below)

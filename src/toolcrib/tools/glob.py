@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
 SECONDS = 30.0
-SLASHES = re.compile(r"/(?:\.?/)+")  # several mean the same as one
+SLASHES = re.compile(r"/(?:\.?/)+")  # "a//b" and "a/./b" mean "a/b"
 
 
 class GlobParams(BaseModel):

@@ -199,9 +199,7 @@ class GrepSearch:
             raise TooSlow
 
     def _may_show(self, path: str, entry: DirectoryEntry, walk: FileWalk) -> bool:
-        """Whether matching lines of a file may be shown. The contents of a file that may hold secrets, and that
-        the call did not name, are not.
-        """
+        """Whether matching lines of a file may be shown. A file that may hold secrets has to be named by the call."""
         if entry.kind == "file" and not walk.behind_link and not may_hold_secrets(path):
             return True
         reached = self.backend.accesses_to(Reach.READ, path, contents=True)

@@ -1,4 +1,4 @@
-"""From a regular expression of Python, a simpler one that every line with a match has too, and texts it has one of.
+"""Derives a fast filter from a regular expression: a simpler expression, and texts of which each match has one.
 
 The simpler expression tells quickly in which files a search must look closer. It means the same to Python's `re` and to
 ripgrep: it has no assertions, no references, no classes that depend on a version of Unicode. So it may match more lines
@@ -36,9 +36,9 @@ ANCHORS = {"AT_BEGINNING": "^", "AT_BEGINNING_STRING": "^", "AT_END": "$", "AT_E
 
 @dataclass(frozen=True, slots=True)
 class LineFilter:
-    """What each matching line has: a match of `expression`, and one of `literals`. Empty where nothing is known.
+    """What every matching line contains: a match of `expression`, and one of `literals`; empty if that is not known.
 
-    `folded`: `literals` are in small letters, and a line in ASCII has one when its letters are small ones too.
+    `folded`: `literals` are in small letters, to be looked for in lines of ASCII that were put into small letters.
     `for_linear`: the original has parts that keep it from backtracking, and `expression` has none, so that only an
     engine that never backtracks may use it.
     """
@@ -62,7 +62,7 @@ def line_filter(pattern: str, *, ignore_case: bool) -> LineFilter:
         folded = bool(flags & re.IGNORECASE)
         literals = _literals(tree, flags, folded)
         if len(expression) > MAX_LENGTH or re.compile(expression, re.MULTILINE).search(""):
-            expression = ""  # it would say nothing: each line has an empty match
+            expression = ""  # it would filter nothing, since it matches every line
     except (_Unknown, ImportError, AttributeError, re.error, RecursionError, OverflowError, ValueError):
         return LineFilter()
     return LineFilter(expression, literals, found.for_linear, folded)
@@ -174,12 +174,12 @@ def _escaped(code: int) -> str:
 
 
 def _stands_for_itself(code: int, folded: bool) -> bool:
-    """Whether a character of a pattern stands in each matching line as it is written, or folded."""
+    """Whether every matching line contains a literal character of the pattern, as it is written or in small letters."""
     return code not in (0xFFFD, 10, 13) and (code < 0x80 or not folded)
 
 
 def _literals(items: Iterable[tuple[Any, Any]], flags: int, folded: bool) -> tuple[str, ...]:
-    """The longest text that stands in each match, or the texts of which one does; empty where nothing is known."""
+    """The texts of which every match contains one, as selective as they can be had; empty if none are known."""
     if bool(flags & re.IGNORECASE) != folded:
         return ()
     found: list[tuple[str, ...]] = []
@@ -200,10 +200,10 @@ def _literals(items: Iterable[tuple[Any, Any]], flags: int, folded: bool) -> tup
             if all(branches):
                 found.append(tuple(dict.fromkeys(text for branch in branches for text in branch)))
     found.append((run,))
-    return best if _telling(best := max(found, key=_telling))[0] else ()
+    return best if _selectivity(best := max(found, key=_selectivity))[0] else ()
 
 
-def _telling(texts: tuple[str, ...]) -> tuple[int, int]:
-    """How much it says that one of some texts is there: the shortest counts, and few say more than many."""
+def _selectivity(texts: tuple[str, ...]) -> tuple[int, int]:
+    """How few lines the texts occur in, to compare: a long shortest text is best, then few texts; (0, 0) for none."""
     known = bool(texts) and len(texts) <= MAX_LITERALS
     return (min(map(len, texts)), -len(texts)) if known else (0, 0)

@@ -154,7 +154,7 @@ class _Listing:
         if kind != "link" and not self.behind_link:
             return True
         real = self.backend.leads_to(path)
-        # What leads out or round shows nothing.
+        # Of a link that leads out of the workspace or in a circle, no target is shown.
         return real in (None, path) or self.ctx.permits(Access(Reach.READ, real or path, subtree=below))
 
     def _target(self, path: str, entry: DirectoryEntry) -> str:

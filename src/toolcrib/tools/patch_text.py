@@ -181,7 +181,7 @@ def _ambiguous(shown: str, what: str, source: Source, starts: list[int]) -> Tool
 
 
 def _anchored(found: list[Match], ends: list[int]) -> list[Match]:
-    """The first match after each place of the anchors; where the anchors stand once, that one is meant."""
+    """For each place where the anchors end, the first match after it. Anchors that occur once so choose one match."""
     firsts = [next((match for match in found if match.start >= end), None) for end in ends]
     return list(dict.fromkeys(match for match in firsts if match is not None))
 

@@ -1,9 +1,9 @@
 """`process_write`: types into a background process.
 
-What is typed into a shell or an interpreter is code. So it asks as a command does of which nobody knows what it does,
-text that would destroy the host is never typed, and rules that deny a command recognise it in the text. A command that
-is typed in several calls, perhaps on several lines, is decided on as a whole. What the process may reach, its
-sandbox decided when it was started.
+What is typed into a shell or an interpreter is code. So it asks as an unrecognised command does, text that would
+destroy the host is never typed, and rules that deny a command recognise it in the text. A command that is typed in
+several calls, perhaps on several lines, is decided on as a whole. What the process may reach was decided when it was
+started in its sandbox.
 """
 
 from __future__ import annotations
@@ -181,10 +181,11 @@ def _key(key: Key) -> bytes:
 
 
 async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process: BackgroundProcess) -> None:
-    """Asks about a command that was begun in an earlier call, since only its end was decided on. Raises ToolError.
+    """Asks about a command that was begun in an earlier call, because only its end was decided on so far.
 
-    What keys such as "up" put into a line is not known, so it may be any command. Else a person who said yes to the
-    beginning and to the end is asked again only where these together are what neither is.
+    What keys such as "up" put into a line is not known, so the line may be any command. Else, if a person said yes to
+    this call, only accesses of the whole line are asked about that neither its beginning nor its end has by itself.
+    Raises ToolError.
     """
     typed = process.typed
     if (typed.text or typed.changed) and params.text.strip():

@@ -1,4 +1,4 @@
-"""What the tool `python` is told of code, and what it says of the end."""
+"""The parameters of the tool `python`, and its result as data."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """How the tool `python` decides on code and runs it.
 
-The code is the model's, and nothing of it is proved. So every call is decided on like a command of which nobody knows
-what it does, and the session's process is confined like one. It belongs to the run, which ends it. Where rules or the
-level of the workspace leave less to a call than the running session may do, the session is started anew.
+The code is the model's, and nothing of it is proved. So every call is decided on like an unrecognised command, and the
+session's process is confined like one. The run owns the session and ends it. Where rules or the level of the workspace
+allow a call less than the running session may do, the session is started anew.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class PythonWork:
 
 
 class SessionOfRun:
-    """The session that a run owns, while there is one."""
+    """Holds the Python session of one run, if there is one, and ends it with the run."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         import asyncio
@@ -237,7 +237,7 @@ class SessionOfRun:
         self._loop = asyncio.get_running_loop()
 
     def loop_now(self) -> asyncio.AbstractEventLoop:
-        """The loop that the session runs in; this one, if that is over, and the session with it."""
+        """The event loop of the session; the running loop, if that one is closed, and so the session is over."""
         import asyncio
 
         if self._loop.is_closed():

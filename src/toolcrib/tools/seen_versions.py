@@ -16,7 +16,7 @@ class SeenVersions:
         self._versions: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     def note(self, run: str, path: str, version: str) -> None:
-        """The run has read or written this version of the file to which a path leads."""
+        """Records that a run has read or written this version of the file to which a path leads."""
         if not run:  # a tool that is called by itself
             return
         with self._lock:

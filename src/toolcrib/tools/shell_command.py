@@ -1,8 +1,8 @@
 """How the tool `shell` judges a command.
 
 Only what is written for bash or sh is proved. A command for another shell, one that is run in a terminal, where more
-could be typed, and one whose variables change what programs do, ask as text of which nobody knows what it does. A rule
-that denies still recognises the commands in it.
+could be typed, and one whose variables change what programs do, ask as unrecognised text. A rule that denies still
+recognises the commands in it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tool `shell` is told of a command, and what it says of the end."""
+"""The parameters of the tool `shell`, and its result as data."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ GRAMMARS = {
 
 
 def newly_broken(path: str, before: str, after: str) -> str:
-    """What is wrong with the syntax of a text whose old form was right or empty; "" if nothing is known to be."""
+    """The syntax error in the new text, if the old one was empty or had none; "" if none is known."""
     check = _check_for(posixpath.splitext(path)[1].lower())
     if check is None or len(after) > MAX_CHARS:
         return ""

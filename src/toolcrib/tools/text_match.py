@@ -178,7 +178,7 @@ def _find_lines(text: str, folded: str, wanted: str, new: str) -> list[Match]:
 
 
 def _distinct(line: str) -> tuple[int, bool, int]:
-    """How well a line leads to its place. ASCII has one form only; an empty line leads nowhere."""
+    """How good a line is to search for, to compare: not empty, then in ASCII, which has one form only, then long."""
     return min(len(line), 1), line.isascii(), len(line)
 
 
@@ -284,9 +284,7 @@ def _first_indent(lines: list[str]) -> str | None:
 
 
 def _shift(there: str, want: str) -> tuple[str, str] | None:
-    """The indentation that the file's line has more, and less, than the wanted line; None if neither starts
-    like the other.
-    """
+    """(what the file has before the wanted indentation, what it lacks of that); None if neither ends with the other."""
     if there.endswith(want):
         return there[: len(there) - len(want)], ""
     if want.endswith(there):

@@ -76,7 +76,7 @@ CONTROL = bytes(code for code in range(32) if code not in (8, 9, 10, 12, 13, 27)
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A text encoding: a codec's name and the byte order mark, which is often empty. `guessed`: maybe another one."""
+    """A text encoding: a codec's name and the byte order mark, often empty. `guessed`: it may be the wrong encoding."""
 
     name: str = "utf-8"
     bom: bytes = b""
@@ -84,7 +84,7 @@ class Encoding:
 
     @property
     def errors(self) -> str:
-        """What codecs do with what is no text: bytes that are not UTF-8 or ASCII are kept."""
+        """The error handler for Python's codecs. Bytes that are not valid UTF-8 or ASCII are kept, as surrogates."""
         if self.guessed:
             return "strict"
         return "surrogateescape" if self.name in ("utf-8", "ascii") else "surrogatepass"
@@ -201,7 +201,7 @@ def text_for_diff(data: bytes) -> str:
 
 
 def change_beside_diff(old: bytes, new: bytes) -> str:
-    """What becomes of a file that a diff of its texts does not show, as a sentence; "" for nothing."""
+    """A sentence about a change that the diff of the texts does not show, such as another encoding; "" if none."""
     if old == new:
         return "It stays as it is."
     was, becomes = detect(old), detect(new)

@@ -18,10 +18,10 @@ from toolcrib.tools.memory.words import indexed, query
 __all__ = ["USER_FOLDER", "Memory", "MemoryStore"]
 
 VERSION = 1  # of the tables
-USER_FOLDER = "user"  # the folder of what holds in all projects of a user
+USER_FOLDER = "user"  # the folder of the memories that count in all projects of a user
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
-HALF_LIFE = 90 * DAY  # after which the age of a memory takes away half of what it can
+HALF_LIFE = 90 * DAY  # age at which a memory has lost half of `WEIGHT_OF_AGE`
 WEIGHT_OF_AGE = 0.5  # the share of its rank that a very old memory loses
 CANDIDATES = 200  # best matches that are ranked again by their age
 TABLE = """
@@ -131,7 +131,7 @@ class MemoryStore(FlatBackend):
         best = min((row[5] for row in rows), default=0.0)
 
         def worth(row: tuple[str, str, bytes, int, int | None, float]) -> float:
-            # bm25 falls below zero, and may be nothing at all for words that most texts have
+            # the values of bm25 are negative, the best one lowest; 0 for words that most texts have
             fit: float = row[5] / best if best else 1.0
             freshness: float = 0.5 ** (max(0, now - row[3]) / HALF_LIFE)
             return fit * (1 - WEIGHT_OF_AGE + WEIGHT_OF_AGE * freshness)

@@ -11,8 +11,8 @@ __all__ = ["Conceal", "concealed", "unchanged"]
 class Conceal(Protocol):
     """Gives a text of a server without the credentials that it was sent or started with.
 
-    Without `words`, a credential that is a mere word, such as `postgres`, stays. In what a server says of itself and of
-    its tools it is a word like others: the server would not know a name without it, and a gap would give it away.
+    Without `words`, a credential that is a mere word, such as `postgres`, stays. This is for names and descriptions:
+    the server would not recognise a changed name, and a gap in a description would show that the word is a credential.
     """
 
     def __call__(self, text: str, /, *, words: bool = True) -> str: ...

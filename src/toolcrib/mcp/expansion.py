@@ -152,10 +152,10 @@ def _unshown(name: str, rule: str, written: Iterable[str]) -> Generator[None]:
 
 
 def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> Conceal:
-    """What puts the references back into a text, such as a server's last words, in place of credentials.
+    """A function that puts the references back into a text, such as a server's last words, in place of credentials.
 
-    `resolve` fills in what `written` refers to. A credential is what a secret, an input, or a variable whose name says
-    so has given, and what stands under such a name itself; not what is so short that other words would be taken for it.
+    `resolve` fills in what `written` refers to. Credentials are the values of secrets and inputs, of variables whose
+    names say so, and of settings under such names. A short value stays, because ordinary words could be taken for it.
     """
     own = {name: value for name, value in written.env.items() if hides_value(name, value)}
     own |= {name: credential_of(value) for name, value in written.headers.items() if hides_value(name, value)}

@@ -245,7 +245,7 @@ def _may_run_twice(ctx: Context[Any]) -> bool:
 
 
 def _failed(name: str, words: str, *, unknown: bool) -> ToolResult:
-    """The server said, or showed, that the call came to nothing; or nobody knows what it came to."""
+    """The result of a call that failed or, with `unknown`, of one that may have done its work."""
     text = f"The server {name!r} {on_one_line(words, MAX_WORDS).rstrip('.')}."
     if unknown:
         text += " Whether the call did its work is unknown: check the state before you call it again."

@@ -10,9 +10,11 @@ __all__ = ["Wire", "negotiate", "new_session"]
 
 
 class Wire:
-    """The SDK's dispatcher with four additions: it repairs what a sloppy server says in the handshake, notes with what
-    the session stamps its requests, so that ours carry the same, drops notifications that cannot be read, of each of
-    which the SDK would log a traceback, and says when the connection has ended.
+    """The SDK's dispatcher with four additions.
+
+    It repairs a sloppy server's answers in the handshake. It records the stamp of the session's requests, so that ours
+    carry it, too. It drops notifications that cannot be read, for each of which the SDK would log a traceback. And it
+    says when the connection has ended.
     """
 
     def __init__(self, inner: Any, warn: Callable[[str], None]) -> None:

@@ -43,7 +43,7 @@ OpenLink = Callable[[Mapping[str, str]], Awaitable[Link]]
 """How the server is reached with these headers on every request."""
 
 LIMIT = 32  # connections of identities that are open at once, for each server
-ALONE = 60.0  # seconds in which a server that does not serve us is not asked again whether it does
+ALONE = 60.0  # seconds for which the connection for all is not tried again after it failed
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 RESERVED = re.compile(r"mcp-.*|host|content-.*|accept|connection|transfer-encoding|dpop", re.IGNORECASE)
 
@@ -135,7 +135,7 @@ class Identities:
         return {key.lower(): value for key, value in headers.items()}
 
     async def _shared(self) -> Connection | None:
-        """The connection for all; None if there is none: the server may serve nobody whom it does not know."""
+        """The connection for all; None if it cannot be had, as when the server refuses requests without an identity."""
         if time.monotonic() < self._alone_until:
             return None
         try:

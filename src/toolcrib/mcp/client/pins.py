@@ -59,7 +59,7 @@ Key = tuple[str, str, str]
 
 
 class PinState(StrEnum):
-    """How a tool's definition stands to what was approved; see `toolcrib.mcp.client.pins`."""
+    """How a tool's definition compares with the approved one; see `toolcrib.mcp.client.pins`."""
 
     NEW = "new"
     FLAGGED = "flagged"
@@ -82,7 +82,7 @@ class JudgedTool:
     pinned: RemoteDefinition | None = None
 
     def same_tool(self, other: JudgedTool) -> bool:
-        """Whether nothing differs that anybody would notice: a new tool and an approved one are the same."""
+        """Whether models and people see no difference between two states of a tool. NEW and APPROVED look the same."""
         mine, others = (
             (
                 one.doubt,
@@ -279,7 +279,7 @@ def _lines(definition: RemoteDefinition) -> list[str]:
 def _of_tools_that_are_gone(
     pins: Mapping[Key, _Pin], tools: Iterable[tuple[McpServer, RemoteDefinition]]
 ) -> dict[Key, _Pin]:
-    """The pins of tools that are not listed now, by the names that may have been shown of them."""
+    """The pins of tools that are not listed now, each under every name by which its tool may have been shown."""
     listed = {(server.name, server.source, tool.name) for server, tool in tools}
     return {
         (pin.server, pin.source, name): pin

@@ -128,12 +128,12 @@ class RunningCall:
         await asyncio.shield(self._ended)
 
     def saved(self) -> Any:
-        """What the call goes on from, if its run waited for an answer; else None."""
+        """The saved state from which the call goes on, if its run waited for an answer; None for a call that begins."""
         host = self.ctx._host
         return None if host is None else host.saved_state(self.ctx)
 
     def save(self, state: dict[str, Any]) -> None:
-        """Keep what the call goes on from if its run waits for an answer."""
+        """Save the state from which the call goes on if its run waits for an answer."""
         if self.ctx._host is not None:
             self.ctx._host.save_state(self.ctx, state)
 

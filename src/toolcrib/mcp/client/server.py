@@ -136,7 +136,7 @@ class ServerHandle:
         with self._lock:
             starting = self._starting
             if starting is None or starting.done() or starting.get_loop().is_closed():
-                # Its context is empty: the connection serves others, too, than who opens it.
+                # An empty context, because other callers than the one that opens the connection use it, too.
                 work = asyncio.get_running_loop().create_task(self._start(), context=Context())
                 starting = self._starting = work
                 starting.add_done_callback(lambda done: done.cancelled() or done.exception())

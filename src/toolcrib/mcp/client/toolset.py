@@ -1,4 +1,4 @@
-"""The tools of MCP servers as a toolset, which nobody waits for."""
+"""The tools of MCP servers as a toolset, whose servers start in the background or with the first call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WAIT = 3.0  # seconds that the first list waits for servers of which nothing is 
 class McpToolset:
     """The tools of several MCP servers.
 
-    Entering it starts no server that anybody waits for. A tool of the server "git" that is named "log" is shown as
+    Entering it waits for no server. A tool of the server "git" that is named "log" is shown as
     `git__log`. A server whose tools are known from an earlier time is started by the first call of one of them; of the
     others, the list of tools is fetched in the background, and their tools join the list when it is there.
 

@@ -22,7 +22,7 @@ BY = "the MCP client's user"
 
 
 def call_within(face: object) -> ServedCall | None:
-    """The call of a client of this face that code runs in, while that lasts."""
+    """The served call of this face in which the current code runs; None outside of one, and after its end."""
     call = CURRENT.get()
     return call if call is not None and call.face is face and not call.done else None
 

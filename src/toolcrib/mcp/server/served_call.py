@@ -34,7 +34,7 @@ MAX_WORDS = 500  # characters of the message that a task's status repeats
 STOPPING = 30.0  # seconds that a cancelled call is waited for
 
 CURRENT: ContextVar[ServedCall | None] = ContextVar("toolcrib_mcp_served_call", default=None)
-"""The call of a client that code runs in, also on worker threads and in the calls that a tool makes."""
+"""The client's call in which the current code runs, also on worker threads and in calls that a tool makes."""
 
 
 class Slots:
@@ -58,11 +58,11 @@ class Slots:
         return self.asking >= self._most_asking
 
     def enter(self) -> None:
-        """Wait for a slot from now on, also where `take` is awaited later."""
+        """Count a call as one that waits for a slot, from now on. `take` may be awaited later."""
         self._inside += 1
 
     def leave(self) -> None:
-        """Give up waiting."""
+        """Count a call no more that waited for a slot and got none."""
         self._inside -= 1
 
     async def take(self) -> None:

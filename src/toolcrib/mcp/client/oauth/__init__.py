@@ -27,7 +27,7 @@ the SDK's flow are in its middle:
 | `tokens.py` | the token that counts now: renewed once for all tasks and processes |
 | `http_auth.py` | the flow of one HTTP request |
 | `browser.py` | a person logs in: loopback redirect, or a pasted address |
-| `login.py` | the doors for the command line |
+| `login.py` | what programs and the command line call |
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The doors for programs and the command line: the auth of an HTTP client, logging in and out, how a login stands."""
+"""What programs and the command line call: the auth of an HTTP client, logging in and out, the state of a login."""
 
 from __future__ import annotations
 

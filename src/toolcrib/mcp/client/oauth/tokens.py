@@ -232,7 +232,7 @@ class TokenSource:
             return await self._keep(replace(latest, token=fresh, problem=""))
 
     async def _ended(self, login: Login) -> Login | None:
-        """A token has ended and cannot be refreshed: a program logs in anew, for a person it is noted."""
+        """The login, marked as ended since its token cannot be refreshed; None for a program, which logs in anew."""
         if not self.settings.interactive:
             return None
         return await self._keep(replace(login, token=None, problem="the login has ended"))
@@ -364,7 +364,7 @@ class TokenSource:
     async def _needs_login(
         self, login: Login | None, challenge: Challenge, scopes: tuple[str, ...]
     ) -> NeedsLogin:
-        """The error that says so; what has to be asked for is stored, so that `login` asks for it."""
+        """The error that tells a person to log in. Scopes that the server wants are stored: `login` asks for them."""
         name = self.server.name
         why = f" ({login.problem})" if login is not None and login.problem else ""
         if challenge.wants_scopes:

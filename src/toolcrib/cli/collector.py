@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import gc
 
-# The collector looks again when so many more objects exist; Python's own 700 is reached by each few imports.
+# New objects after which the collector runs again. Python's own 700 is reached after every few imports.
 YOUNG_OBJECTS = 20_000
 
 _ours = False
 
 
 def own_process() -> None:
-    """The process runs one command of ours and ends: only then may `spare_loaded` change what is collected."""
+    """Declares that this process runs one command of ours and ends. Without it `spare_loaded` does nothing."""
     global _ours
     _ours = True
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
 
 
 def spare_loaded() -> None:
-    """What is loaded by now is collected no more. Objects of other people's code are loaded after it, and still are."""
+    """Excludes all objects that exist now from collection. Users' code is loaded later; its objects are collected."""
     if _ours:
         gc.freeze()

@@ -85,7 +85,7 @@ def _list() -> int:
 
 
 def _revoke(folder: Path) -> int:
-    """Trust what a project has no more."""
+    """Stop trusting the files of a project; the exit code is 1 if none were trusted."""
     known = trust_store().revoke(os.path.realpath(folder))
     out(f"{_shown(folder)}: {'no longer trusted' if known else 'was not trusted'}")
     return DONE if known else NOT_DONE

@@ -140,8 +140,8 @@ def may_have_escapes(data: bytes) -> bool:
 def decodings(data: bytes, *, of_terminals: bool = True) -> Iterator[Decoding]:
     """The text as it is, then decoded once, twice, …, as long as that changes it.
 
-    Whoever shortens the data of one shortens the next, too. Bytes that were no text are not `of_terminals`: they hold
-    the sign of a terminal by accident, and each would be decoded twice.
+    A caller may shorten the `data` of one; the next is decoded from what is left. `of_terminals` is False for bytes
+    that are no text: they contain the escape character by accident, and would be decoded a second time for nothing.
     """
     decoding: Decoding | None = Decoding(data)
     of_terminal = False

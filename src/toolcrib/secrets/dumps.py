@@ -85,7 +85,7 @@ def _characters(body: bytes) -> bytes:
 
 
 class Format(NamedTuple):
-    """A format of words. `lines` matches lines of nothing else, and `read` gives the bytes that they stand for."""
+    """A format of words. `lines` matches lines that hold such words only, and `read` gives the bytes of the words."""
 
     lines: re.Pattern[bytes]
     read: Callable[[bytes], bytes]
@@ -115,7 +115,7 @@ FORMATS = (
 
 @dataclass(slots=True)
 class Dump:
-    """Bytes that lines of a dump stand for, each of which is read by itself to know which bytes stand in which."""
+    """The bytes that the lines of a dump stand for. Only `place` finds out which line holds which bytes."""
 
     data: bytes
     format: Format
@@ -123,14 +123,14 @@ class Dump:
     places: list[tuple[int, int]]
 
     def place(self, start: int, end: int) -> tuple[int, int]:
-        """The whole lines that hold these bytes: a column beside them may show them as text."""
+        """The span of the whole lines that hold these bytes, since another column may show the bytes as text."""
         ends = list(accumulate(len(self.format.read(body)) for body in self.bodies))
         first, last = bisect_right(ends, start), bisect_left(ends, end)
         return self.places[first][0], self.places[last][1]
 
 
 def may_hold_dumps(data: bytes) -> bool:
-    """Whether a text, or a string of the JSON that it is, may be lines of a dump."""
+    """Whether a text, or a string in it if it is JSON, may contain lines of a dump."""
     return bool(IN_QUOTES.search(data) or LINE.search(data) or BEGINS_BARE.search(data))
 
 
@@ -156,7 +156,7 @@ def _dumps_of(line: re.Pattern[bytes], data: bytes) -> Iterator[Dump]:
 
 
 def _readings(bodies: list[bytes], places: list[tuple[int, int]]) -> Iterator[Dump]:
-    """Lines that follow each other, in each format that some of them may be written in."""
+    """A dump for each run of these successive lines that may be written in one of the formats."""
     whole = b"\n".join(bodies)
     for form in FORMATS:
         at = line = 0

@@ -22,13 +22,14 @@ __all__ = ["MIN_VALUE", "SecretEncoding", "encodings_of", "flatten"]
 
 MIN_VALUE = 6  # bytes; a shorter value cannot be told from ordinary text
 MIN_FLAT = 12  # characters of a flattened value
-MIN_ENCODED = 7  # characters of an encoding, which is no word even if it is this short
+MIN_ENCODED = 7  # characters of an encoding: so short a one is still no ordinary word
 MIN_LINE = 16  # characters of a line that is masked by itself, of a value of several lines
 
 _KEPT = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 DROPPED = bytes(code for code in range(128) if code not in _KEPT)
 LOWERED = bytes(range(256)).lower()
-_PAD64 = ((0, 0), (2, 3), (3, 2))  # characters that the bytes before share, after (bytes % 3) at the end
+# By number of bytes % 3: characters at the start, and at the end, that the neighbouring bytes decide, too.
+_PAD64 = ((0, 0), (2, 3), (3, 2))
 _PAD32 = (0, 2, 4, 5, 7)
 
 

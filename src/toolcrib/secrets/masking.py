@@ -139,7 +139,7 @@ class Masking:
     ) -> ToolResult:
         """A result without secrets. A note tells the model that something was masked.
 
-        `cut` makes it fit once its parts are masked. Where it puts an error in its place, the rest is not looked at.
+        `cut` shortens the result after its parts are masked. If it gives an error instead, that is returned as it is.
         """
         redactor = self.redactor
         found: dict[str, None] = {}
@@ -238,7 +238,9 @@ class Masking:
         except BaseException as problem:
             if belongs_to_caller(problem):
                 raise
-            logging.getLogger("toolcrib").warning("secret %s cannot be read, nor masked: %s", name, problem)
+            logging.getLogger("toolcrib").warning(
+                "secret %s cannot be read, and so is not masked: %s", name, problem
+            )
             return
         if value is not None and not why_unusable(value):
             self._known[name] = value
@@ -261,7 +263,7 @@ class Masking:
 
 
 def _name_before(name: str, place: int) -> str:
-    """The name under which a value is masked that a secret had so many values ago."""
+    """The name in the mark of an earlier value of a secret; `place` counts back from the value that it has now."""
     return name if not place else f"{name} (before)" if place == 1 else f"{name} ({place} values before)"
 
 

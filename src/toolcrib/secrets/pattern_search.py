@@ -48,9 +48,10 @@ class PatternHints:
 
 
 def may_hold_tokens(text: str, patterns: Iterable[TokenPattern]) -> bool:
-    """Whether a text, or a string of the JSON that it is, may contain a token.
+    """Whether a text, or a string in it if it is JSON, may contain a token.
 
-    No expression looks at more than a character beside a token, and at none that a quote would stand for.
+    One search answers for both: an expression looks at one character beside a token at most, and the quote at the end
+    of a JSON string counts like the end of a text.
     """
     folded = text.lower()
     return any(

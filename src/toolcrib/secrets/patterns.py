@@ -1,4 +1,4 @@
-"""Formats of tokens and keys that are masked although they are in no store: a second net, and one with holes.
+"""Formats of tokens and keys that are masked although they are in no store. This second defence misses some.
 
 A format has a row here if nothing else looks like it by accident: a fixed prefix and a length, a structure, or a name
 that says "secret" before a value of high entropy. Git hashes, UUIDs, checksums, base64 images and minified code stay.
@@ -47,7 +47,7 @@ class TokenPattern:
 
 
 def entropy(text: str) -> float:
-    """Shannon's, in bits per character.
+    """Shannon's entropy of a text, in bits per character.
 
     >>> round(entropy("aabb"), 1)
     1.0
@@ -57,7 +57,7 @@ def entropy(text: str) -> float:
 
 
 def random_looking(key: str) -> bool:
-    """Letters of both cases and digits, well mixed: no word, number, path, identifier, UUID or hash."""
+    """Whether letters of both cases and digits are mixed at random, not as in a word, path, identifier, UUID or hash."""
     core = re.sub("[^A-Za-z0-9]", "", key)
     kinds = [0 if char.isdigit() else 1 if char.isupper() else 2 for char in core]
     if len(core) < 16 or set(kinds) != {0, 1, 2} or entropy(core) < 3.5:
@@ -67,7 +67,7 @@ def random_looking(key: str) -> bool:
 
 
 def not_a_placeholder(key: str) -> bool:
-    """No `<password>`, `${PASSWORD}`, `****` and the like."""
+    """Whether a value is no placeholder such as `<password>`, `${PASSWORD}` or `****`."""
     return not re.fullmatch(
         r"[*x.•]+|<.*>|[$#]?\{.*\}?|%.*%|%\w|\$\(?\w+\)?|\[.*|your.*|password|passwd|pass|pw|secret|token|redacted",
         key,
@@ -76,14 +76,14 @@ def not_a_placeholder(key: str) -> bool:
 
 
 def _openai(key: str) -> bool:
-    """`sk-` also begins names of style classes; keys hold digits and a long piece without hyphens."""
+    """Whether a word with `sk-` is a key: it has digits and a long piece without hyphens, unlike names of CSS classes."""
     return any(char.isdigit() for char in key) and bool(
         re.search("[A-Za-z0-9]{20}", key) or random_looking(key[3:])
     )
 
 
 def _holds_a_key(block: str) -> bool:
-    """Programs name a block's first line too; only what carries something is one."""
+    """Whether a PEM block holds a key. Texts about keys also quote its first line alone."""
     body = re.sub("-----[A-Z0-9 ]*-----", "", block)
     return re.search("[A-Za-z0-9+/]{20}", body) is not None
 

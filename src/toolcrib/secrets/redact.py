@@ -90,7 +90,7 @@ class Redactor:
         return f"Redactor({len(self.finder.names)} secrets)"
 
     def finds_nothing(self, text: str) -> bool:
-        """Whether neither a text nor a string of the JSON that it is would be masked; False where that is not plain."""
+        """Whether a text, or a string in it if it is JSON, holds nothing to mask; False where that is not certain."""
         if self._hints.in_text(text) and may_hold_tokens(text, self.patterns):
             return False
         return self.finder.finds_nothing(text.encode("utf-8", "surrogatepass"))

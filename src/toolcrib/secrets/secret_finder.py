@@ -58,7 +58,7 @@ class SecretFinder:
         return spans
 
     def finds_nothing(self, data: bytes) -> bool:
-        """Whether neither a text nor a string of the JSON that it is holds a secret; False where that is not plain.
+        """Whether a text, or a string in it if it is JSON, holds no secret; False where that is not certain.
 
         Without escapes, each string of a JSON text stands in it as it is.
         """

@@ -17,7 +17,7 @@ GROWTH = 1.5  # more held text is searched only when it has grown by half, so th
 _INSIDE_ESCAPE = re.compile(rb"(?:[%\\&][%\\&#;{}0-9A-Za-z]{0,80}|\x1b[\[\]][0-9;?]{0,80})\Z")
 _INSIDE_TERMINAL_ESCAPE = re.compile(rb"\x1b[\[\]][0-9;?]{0,80}\Z")
 
-MIN_BEGINNING = 4  # letters of a secret's beginning; with fewer letters ordinary words end, too
+MIN_BEGINNING = 4  # letters of a secret's beginning that are left out; ordinary words end with fewer
 MAX_REMEMBERED = 4096  # bytes of the texts before
 LEFT_OUT = "…"
 

@@ -51,7 +51,7 @@ class ContentStore:
         return self._store_large(fd, size)
 
     def digest(self, fd: int, size: int | None = None) -> tuple[str, int]:
-        """The hash of an open file's content, and its length; stores nothing. Of more than `size`, one byte counts."""
+        """The hash and the length of an open file's content; stores nothing. At most `size` + 1 bytes are read."""
         digest, length = hashlib.sha256(), 0
         for piece in _pieces(fd, size):
             digest.update(piece)
@@ -83,7 +83,7 @@ class ContentStore:
             raise DamagedCopy(f"the stored copy {digest[:12]} is damaged")
 
     def forget_folders(self) -> None:
-        """Somebody removed the store: its folders are made anew."""
+        """Makes the folders anew when they are needed next, since somebody has removed the store."""
         self._made.clear()
 
     def settle(self) -> None:
@@ -161,7 +161,7 @@ class ContentStore:
         return digest, length
 
     def _sync(self, fd: int) -> None:
-        """Before a copy gets its name: one of that name is taken for whole."""
+        """Writes a copy to the disk before it gets its name, because a copy with a name counts as complete."""
         self._unsynced += 1
         if self._unsynced <= SYNCED_ONE_BY_ONE or not hasattr(os, "sync"):
             os.fsync(fd)

@@ -51,7 +51,7 @@ class PathEntry(NamedTuple):
 
     @property
     def value(self) -> tuple[Any, ...]:
-        """What makes it equal to another: content, link target and mode, whatever the times are."""
+        """What entries are compared by: content, link target and mode; the times only of a file without a copy."""
         if self.kind == LINK:
             return LINK, self.content
         if self.kind == FOLDER:

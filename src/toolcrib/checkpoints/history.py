@@ -292,10 +292,10 @@ class History:
         return next((run for line in reversed(self._lines) if (run := line.checkpoint.run)), "")
 
     def make_room(self, run: str) -> None:
-        """Remove what is too much before a checkpoint of a run. Its own are never removed for one of its later ones.
+        """Remove the oldest checkpoints, if there are too many, before one of a run is added.
 
-        So a run cannot push out, by writing much, what it could be taken back to. Raises CheckpointError if the
-        checkpoints of the run alone are too much.
+        Those of the run itself stay, so that a run cannot, by writing much, remove the states to which it could be
+        undone. Raises CheckpointError if the checkpoints of the run alone are too much.
         """
         if not self._lines or not self._is_full(self._stored()):
             return

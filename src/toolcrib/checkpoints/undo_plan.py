@@ -21,7 +21,7 @@ CLOCK_MARGIN = 1_000_000_000  # nanoseconds by which the clock of a file system 
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """One path that changes from what it is to what it shall be; None where nothing is or shall be."""
+    """The change of one path from `have` to `want`; None stands for nothing at the path."""
 
     path: str
     have: PathEntry | None
@@ -39,14 +39,14 @@ class UndoPlan:
 def make_plan(
     trees: Sequence[FileTree], then: Sequence[Whose], since: float, born: Callable[[str], int]
 ) -> UndoPlan:
-    """The way from the last of the trees back to the first; `then[i]` says whose changes made tree i+1 of tree i.
+    """Plans the undo from the last of the trees to the first; `then[i]` says who made the changes after tree i.
 
     `since` is the time at which the first of the trees was stored, and `born` tells when what stands at a path was
     made, in nanoseconds; 0 where nobody knows.
     """
     target, present = trees[0], trees[-1]
     left_by_person: dict[str, int] = {}  # the last tree in which a person's change of the path shows
-    made_by_person: set[str] = set()  # and is not covered; what lies in a folder is a person's, too
+    made_by_person: set[str] = set()  # paths that are not covered; a folder stands for all in it
     for index, whose in enumerate(then[: len(trees) - 1], 1):
         if whose == "person":
             old, new = trees[index - 1].entries, trees[index].entries
@@ -149,7 +149,7 @@ def _came_from_elsewhere(
 
 
 def _only_seen_again(path: str, trees: Sequence[FileTree], index: int) -> bool:
-    """Whether a path that an earlier tree knows was left out of the tree before this one: it may have been there."""
+    """Whether a path of an earlier tree was only left out of the tree before this one, and may have existed then."""
     before, entry = trees[index - 1], trees[index].entries.get(path)
     if entry is None or path in before.entries:
         return False
@@ -171,7 +171,7 @@ def _same(one: PathEntry | None, other: PathEntry | None) -> bool:
 
 
 def _above_that_is_no_folder(path: str, wanted: dict[str, PathEntry | None], present: FileTree) -> str:
-    """The folder that a path is to lie in, where it will be no folder."""
+    """The parent of a path if it will not be a folder; else ""."""
     above = path.rpartition("/")[0]
     if not above:
         return ""
@@ -180,6 +180,6 @@ def _above_that_is_no_folder(path: str, wanted: dict[str, PathEntry | None], pre
 
 
 def _kept_inside(folder: str, wanted: dict[str, PathEntry | None], stays: Collection[str]) -> str:
-    """A path below a folder that stays, which keeps the folder."""
+    """A path below a folder that stays, so that the folder has to stay, too; "" if there is none."""
     below = f"{folder}/"
     return next((path for path in stays if path.startswith(below) and wanted[path] is not None), "")

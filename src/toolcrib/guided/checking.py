@@ -39,7 +39,7 @@ def check(constraint: Any, value: Any) -> tuple[FieldError, ...]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches a whole text, in linear time: Python's own engine goes back over what it matched."""
+    """Whether a pattern matches a whole text. Python's own engine could take exponential time, since it backtracks."""
     from toolcrib.guided.regex_tree import regex_tree
 
     known = _linear(pattern)

@@ -260,8 +260,8 @@ def write_gbnf(rules: Rules, start: str) -> str:
 def write_lark(rules: Rules, start: str) -> str:
     """The rules as Lark, as llguidance and OpenAI read it. The rule of the whole text becomes `start`.
 
-    Their lexer takes the longest terminal that it can, which no grammar without a lexer means. So a terminal is one
-    character, but for texts with whose first character no other terminal begins.
+    Their lexer takes the longest terminal that matches, while our grammars have no lexer. So each character becomes a
+    terminal of its own, but for texts whose first character begins no other terminal.
     """
     names = _new_names(rules, start, "start", "_")
     whole = _distinct_texts(rules)
@@ -271,7 +271,7 @@ def write_lark(rules: Rules, start: str) -> str:
 
 
 def _distinct_texts(rules: Rules) -> set[str]:
-    """The texts with whose first character no other terminal begins, those of single characters included."""
+    """The texts whose first character begins no other terminal, when all other texts are split into characters."""
     terminals = {node for rule in rules.values() for node in _terminals(rule)}
     sets = [node for node in terminals if isinstance(node, Chars)]
     texts = {node.text for node in terminals if isinstance(node, Exact) and node.text}

@@ -1,4 +1,4 @@
-"""What is too much of a schema for a provider: counts that its documentation names."""
+"""Checks whether a schema is too large for a provider, by the limits in its documentation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Lowers a constraint for one server: the fields of its request, and what they guarantee.
 
-A kind of constraint that the server lacks becomes a wider one that it has: a choice is a regular expression, which is a
-grammar; a cloud provider is sent a schema of one field. A schema goes down the rungs of the server's row.
+A kind of constraint that the server lacks is sent as a more general kind: a choice as a regular expression or grammar,
+or to a cloud provider as a schema of one field. A schema is tried on the rungs of the server's row, the best first.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _text_rungs(constraint: Choice | Regex | Grammar, target: ServerTarget) -> l
 
 
 def _as_text(low: Lowered, schema: dict[str, Any]) -> Lowered:
-    """A text as a schema of one field; only JSON is promised where the keyword that says which text is not sent."""
+    """A text that was lowered as a schema. If the dialect lacks its `enum` or `pattern`, only JSON is promised."""
     sent: Any = low.schema
     if sent is not None and low.wrapped:
         sent = sent["properties"][FIELD]

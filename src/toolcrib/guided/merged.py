@@ -24,7 +24,7 @@ __all__ = [
     "without_broken",
 ]
 
-# From the tools, the choice among them, and whether an answer may hold several calls, to the constraint.
+# Makes the constraint from the tools, the choice among them, and whether an answer may hold several calls.
 MakeConstraint = Callable[[Sequence["ToolSpec"], "ToolChoice", bool], ToolCalls | Tags | None]
 
 

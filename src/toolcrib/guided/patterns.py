@@ -19,13 +19,13 @@ ESCAPED_IN_JSON: Final = Chars(((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
 
 
 def is_plain(pattern: str) -> bool:
-    """Whether a pattern is of the whole text, and no text that it matches has a character that JSON must escape."""
+    """Whether a pattern is anchored at both ends, and matches no text with a character that JSON must escape."""
     tree = _whole(pattern)
     return tree is not None and not _needs_escapes(tree)
 
 
 def portable_patterns(schema: Mapping[str, Any], *, drop: bool) -> tuple[dict[str, Any], list[Loss]]:
-    """The schema with its patterns in the words that every engine reads. `drop` takes out what is not plain."""
+    """The schema with its patterns in the syntax that every engine reads. With `drop`, those that are not plain go."""
     losses: list[Loss] = []
     return _rewritten(schema, "", drop, losses), losses
 

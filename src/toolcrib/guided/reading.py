@@ -128,7 +128,7 @@ def _json(written: Any, schema: Mapping[str, Any], is_wrapped: bool, fits: Fits 
     value, edits = _read(written)
     if isinstance(value, dict) and FIELD in value and (is_wrapped or not (fits and fits(value))):
         value = value[FIELD]
-    # A value of another root is repaired as a field of an object, which every repair can be said of.
+    # Repairs name the field that they change, so a value with another root is repaired as the field of an object.
     around = wrapped(schema) if needs_wrapper(schema) else {"type": "object", "properties": {FIELD: schema}}
 
     def accepts(given: Any) -> bool:

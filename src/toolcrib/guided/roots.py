@@ -1,4 +1,4 @@
-"""Roots of answers that a server does not take, as the field `value` of an object."""
+"""Wraps a schema whose root a server does not take: it becomes the field `value` of an object."""
 
 from __future__ import annotations
 

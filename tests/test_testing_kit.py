@@ -56,7 +56,7 @@ def crashes(number: int) -> str:
 
 @tool(**READ)
 def babbles(name: str) -> str:
-    """Tell a model what is nothing for a model, to see whether anybody minds."""
+    """Tell a model what it should not be told, to see whether anybody minds."""
     raise ToolError(f"failed: {object()!r}")
 
 

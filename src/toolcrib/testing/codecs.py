@@ -242,7 +242,7 @@ class _Bench:
         for kind, choice in CHOICES.items():
             must = (
                 kind in self.features.tool_choice or kind != "required"
-            )  # the others by sending fewer tools
+            )  # other choices may be carried out by sending fewer tools
             if kind != "auto" and must and differs(tool_choice=choice) is False:
                 self.report.error("claims", f"tool_choice {kind!r} makes no difference in the body")
         tried: dict[str, tuple[bool, dict[str, Any]]] = {

@@ -318,7 +318,7 @@ class Bench:
             if found is not None:
                 self.report.error(
                     "words",
-                    f"{check}: {found[0]!r} is nothing for a model: {result.text[:300]}",
+                    f"{check}: a model should not be told {found[0]!r}: {result.text[:300]}",
                     alike=f"{check} {unfit.pattern}",
                 )
 

@@ -1,4 +1,4 @@
-"""Figures of safety that are no times: `python benchmarks/safety.py [--docs] [FOLDER of recorded commands]`.
+"""Measures safety, not time: `python benchmarks/safety.py [--docs] [FOLDER of recorded commands]`.
 
 `--docs` puts them into docs/benchmarks.md. The first builds an environment with AgentDojo; the second runs in one with
 toolcrib. What safety costs in time is measured by `run.py`; escapes and builds have commands of their own.

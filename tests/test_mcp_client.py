@@ -252,13 +252,13 @@ async def test_a_server_that_answers_nothing_any_more_is_started_anew(
     tools = McpToolset(in_process={"s": server})
     async with Toolbox([tools], autonomy="full") as box:
         first = await tools.server("s").connected()
-        first.suspect()  # it answers, and nothing happens
+        first.check_alive()  # it answers, and nothing happens
         await until(lambda: server.seen[-1] == ("ping" if protocol == LEGACY else "server/discover"))
         await asyncio.sleep(0.1)
         assert first.alive
         discover, ping = server._answers["server/discover"], server._answers["ping"]
         server._answers |= {"server/discover": never, "ping": never}
-        first.suspect()
+        first.check_alive()
         await first.closed
         server._answers |= {"server/discover": discover, "ping": ping}
         [status] = tools.servers()

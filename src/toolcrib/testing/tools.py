@@ -86,7 +86,7 @@ def check_tool(
 
     # A thread of its own: a test that runs in an event loop may call this too.
     thread = threading.Thread(target=work, name="toolcrib-check", daemon=True)
-    with _told_in_the_report():
+    with _no_log_of_failures():
         thread.start()
         thread.join()
     if isinstance(outcome[0], Report):
@@ -324,7 +324,7 @@ class Bench:
 
 
 @contextmanager
-def _told_in_the_report() -> Generator[None]:
+def _no_log_of_failures() -> Generator[None]:
     """Keeps log records of failures off stderr, since the report contains them."""
     import logging
 

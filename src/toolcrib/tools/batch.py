@@ -55,10 +55,10 @@ class Batch(
         if any(call.tool in (BATCH, ctx.tool) for call in params.calls):
             raise ToolError("Nothing was run: a batch holds no other batch. Put its calls into this one.")
         calls = [(call.tool, call.arguments) for call in params.calls]
-        return told([name for name, _ in calls], await ctx.call_all(calls, from_model=True))
+        return combined_result([name for name, _ in calls], await ctx.call_all(calls, from_model=True))
 
 
-def told(names: list[str], results: list[ToolResult]) -> ToolResult:
+def combined_result(names: list[str], results: list[ToolResult]) -> ToolResult:
     """The results in their order, each under the number and the name of its call. ToolError where all failed."""
     calls = list(zip(range(1, len(names) + 1), names, results, strict=True))
     failed = [f"{number} ({name})" for number, name, result in calls if result.is_error]
@@ -68,7 +68,7 @@ def told(names: list[str], results: list[ToolResult]) -> ToolResult:
     parts: list[Part] = [Text(head)]
     for number, name, result in calls:
         parts += [Text(f"\n[{number}] {name}{' failed' if result.is_error else ''}:"), *result.parts]
-    told = ToolResult(tuple(parts))
+    combined = ToolResult(tuple(parts))
     if len(failed) == len(calls):
-        raise ToolError(told.text)
-    return told
+        raise ToolError(combined.text)
+    return combined

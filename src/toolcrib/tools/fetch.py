@@ -124,7 +124,9 @@ class Fetch(
             raise ToolError(f"It was not fetched: {problem}")
         assert self.guard is not None
         first = parse_url(params.url)
-        transport = self._transport if self._transport is not None else await self._made(self.guard)
+        transport = (
+            self._transport if self._transport is not None else await self._guarded_transport(self.guard)
+        )
         client = httpx2.AsyncClient(
             transport=transport, follow_redirects=False, headers=HEADERS, trust_env=False
         )
@@ -141,9 +143,9 @@ class Fetch(
             if self._transport is None:
                 await client.aclose()
         ctx.report(tip=f"{answer.url.host}, {counted(len(body), 'byte')}")
-        return _shown(params, answer, body, whole)
+        return _result_of(params, answer, body, whole)
 
-    async def _made(self, guard: NetGuard) -> Any:
+    async def _guarded_transport(self, guard: NetGuard) -> Any:
         import asyncio
 
         from toolcrib.net.transport import async_transport
@@ -193,7 +195,7 @@ async def _body(answer: Any) -> tuple[bytes, bool]:
     return b"".join(pieces), True
 
 
-def _shown(params: FetchParams, answer: Any, body: bytes, whole: bool) -> str | ToolResult:
+def _result_of(params: FetchParams, answer: Any, body: bytes, whole: bool) -> str | ToolResult:
     kind = answer.headers.get("content-type", "").split(";")[0].strip().lower()
     status = answer.status_code
     if status >= 400:

@@ -275,10 +275,10 @@ class ChangeSet:
                 missing.append(name)
                 path = path or "."
         while missing:
-            folder = self._made(folder, missing.pop())
+            folder = self._open_or_make(folder, missing.pop())
         return folder
 
-    def _made(self, above: FolderHandle, name: str) -> FolderHandle:
+    def _open_or_make(self, above: FolderHandle, name: str) -> FolderHandle:
         """Opens a folder in a folder, and makes it if need be."""
         try:
             with suppress(FileExistsError):

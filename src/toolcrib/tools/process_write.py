@@ -133,7 +133,7 @@ class ProcessWrite(
             await _ask_about_line(params, ctx, process)
             start = process.searched = process.output.total
             not_taken = await self._type(params, process, data)
-            await _answered(process, start, params.timeout)
+            await _wait_for_answer(process, start, params.timeout)
             reading = read_process(process)
         text = process_text(process, reading) + not_taken
         ctx.report(result={"output": reading.text, "exit_code": process.exit_code})
@@ -208,7 +208,7 @@ async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process
         typed.press(key)
 
 
-async def _answered(process: BackgroundProcess, start: int, timeout: float) -> None:
+async def _wait_for_answer(process: BackgroundProcess, start: int, timeout: float) -> None:
     """Waits for output, and then until no more comes for a moment."""
     import asyncio
 

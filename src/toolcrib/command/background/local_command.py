@@ -38,7 +38,7 @@ class LocalCommand:
         """Runs it to its end. Raises OSError if it cannot be started or confined."""
         line = self.line
         if self.input is not None:
-            line = replace(line, stdin=self.input.for_process, on_start=self.input.given)
+            line = replace(line, stdin=self.input.for_process, on_start=self.input.close_reading_end)
         try:
             self.finished = await run_command(line, self.sandbox, self._folder, on_output, output)
         except SandboxError as refused:

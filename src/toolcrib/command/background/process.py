@@ -145,7 +145,7 @@ class BackgroundProcess:
 
     async def _run(self) -> None:
         try:
-            self.outcome = await self.runs.run(self.output, self._arrived)
+            self.outcome = await self.runs.run(self.output, self._on_output)
         except OSError as refused:
             self.problem = refused.strerror or str(refused)
         finally:
@@ -157,7 +157,7 @@ class BackgroundProcess:
                 self._tell()
             self._changed.set()
 
-    def _arrived(self, _: BoundedOutput) -> None:
+    def _on_output(self, _: BoundedOutput) -> None:
         self._changed.set()
         if self._when_printed is not None and self._telling is None:
             self._telling = self.loop.call_later(TELL_EVERY, self._tell)

@@ -46,7 +46,7 @@ class ProcessInput:
         finally:
             loop.remove_writer(self._ours)
 
-    def given(self) -> None:
+    def close_reading_end(self) -> None:
         """Closes our copy of the reading end, once the process has its own."""
         if self.for_process >= 0:
             os.close(self.for_process)
@@ -58,7 +58,7 @@ class ProcessInput:
 
     def close(self) -> None:
         """Closes both ends."""
-        self.given()
+        self.close_reading_end()
         if self._ours >= 0:
             os.close(self._ours)
             self._ours = -1

@@ -293,7 +293,7 @@ class _Reader:
         if len(self.loops) >= MAX_LOOPS:
             raise NotProved("nested too deep")
         self._forget(node)
-        if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._tiled(node):
+        if [kind for kind in rest if kind in heads][:2] != ["for", "in"] or not self._children_cover(node):
             raise NotProved("a loop")
         start, end = body.children[0].end, body.children[-1].start
         steps: list[Step] = []
@@ -375,7 +375,7 @@ class _Reader:
             raise NotProved(f"an odd {begin.text}")
         return read_plan(tokens)
 
-    def _tiled(self, node: Node) -> bool:
+    def _children_cover(self, node: Node) -> bool:
         """Whether the children of a node cover its text except for blanks, with a blank between any two words."""
         for before, after in itertools.pairwise(node.children):
             gap = self.raw[before.end : after.start]

@@ -54,7 +54,7 @@ def program_names(found: Arguments) -> None:
         raise NotProved("type: what is not the name of a program")
 
 
-def told_of_terminal(found: Arguments) -> None:
+def terminal_queries(found: Arguments) -> None:
     if not set(found.of("data")) <= {"size", "speed"}:
         raise NotProved("stty: sets the terminal")
 
@@ -110,7 +110,7 @@ def no_ports(found: Arguments) -> None:
         raise NotProved("fuser: a port, to which it connects")
 
 
-def omitted(found: Arguments) -> None:
+def omitted_processes(found: Arguments) -> None:
     """Requires a number for `pidof -o`: pidof writes a value that it cannot read to the log of the system."""
     if any(not re.fullmatch(r"\d+|%PPID", word.literal or "") for _, word in found.values):
         raise NotProved("pidof: -o takes the number of a process")
@@ -173,7 +173,7 @@ def bat(found: Arguments) -> None:
         raise NotProved("bat: changes its cache")
 
 
-def stored_in_files(found: Arguments) -> None:
+def no_schemes(found: Arguments) -> None:
     """Refuses names with a scheme, by which openssl loads a library: `org.openssl.engine:/a/b.so:key`."""
     if any(":" in name for name in found.of("read")):
         raise NotProved("openssl: a name that may load a library")

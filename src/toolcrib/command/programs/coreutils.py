@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.command.programs.checks import no_argument_file, program_names, told_of_terminal
+from toolcrib.command.programs.checks import no_argument_file, program_names, terminal_queries
 from toolcrib.command.programs.languages import (
     any_awk,
     awk,
@@ -106,7 +106,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **dict.fromkeys(("whatis", "apropos"), Synopsis(
         "-vrwela -s= -L= --verbose --exact --regex --wildcard --and --long --sections= --section= --locale=", "data*")),
     "zdump": Synopsis("-vVi -c= -t=", "read*"),
-    "stty": Synopsis("-ag --all --save", "data", check=told_of_terminal),
+    "stty": Synopsis("-ag --all --save", "data", check=terminal_queries),
     "shasum": Synopsis("-abctUpsw0 -a= --algorithm= --binary --check --text --UNIVERSAL --01 --quiet --status --strict --tag --warn"),
     "man": Synopsis(
         "-aiIK -s= -S= -e= --all --whatis --apropos --global-apropos --where --path --location --ignore-case "

@@ -9,10 +9,10 @@ from toolcrib.command.programs.checks import (
     dc,
     no_argument_file,
     no_commands,
+    no_schemes,
     option_first,
     plain_names,
     replaced_variables,
-    stored_in_files,
 )
 from toolcrib.command.programs.options import Synopsis
 
@@ -240,13 +240,13 @@ SYNOPSES: dict[str, Synopsis] = {
        for base64, need in (("base64", "-in -d -e -A"), ("enc", "-base64"))},
     "openssl help": Synopsis("", "data"),
     "openssl ecparam": Synopsis("-list_curves!", "", needs="-list_curves"),
-    "openssl pkcs7": Synopsis("-in=< -inform= -print_certs! -text! -noout!", "", check=stored_in_files),
+    "openssl pkcs7": Synopsis("-in=< -inform= -print_certs! -text! -noout!", "", check=no_schemes),
     "openssl prime": Synopsis("-hex! -generate! -safe! -bits= -checks=", "data*"),
-    "openssl verify": Synopsis("-CAfile=< -untrusted=< -trusted=< -show_chain! -verbose! -partial_chain! -purpose=", check=stored_in_files),
-    "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", "", check=stored_in_files),
+    "openssl verify": Synopsis("-CAfile=< -untrusted=< -trusted=< -show_chain! -verbose! -partial_chain! -purpose=", check=no_schemes),
+    "openssl asn1parse": Synopsis("-in=< -inform= -i -dump! -noout!", "", check=no_schemes),
     **dict.fromkeys(("openssl x509", "openssl req", "openssl crl"), Synopsis(
         "-in=< -inform= -noout! -text! -subject! -issuer! -dates! -startdate! -enddate! -fingerprint! -serial! -hash! -pubkey! -modulus!"
-        " -sha1! -sha256! -checkend= -nameopt= -ext= -purpose! -email! -verify! -crlnumber! -lastupdate! -nextupdate!", "", check=stored_in_files)),
+        " -sha1! -sha256! -checkend= -nameopt= -ext= -purpose! -email! -verify! -crlnumber! -lastupdate! -nextupdate!", "", check=no_schemes)),
     "look": Synopsis("-adf -t= --alternative --alphanum --ignore-case --terminate=", "data read"),
     "ts": Synopsis("-irsm", "data"),
     "isutf8": Synopsis("-qliv --quiet --list --invert --verbose"),

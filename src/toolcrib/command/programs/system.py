@@ -9,7 +9,7 @@ from toolcrib.command.programs.checks import (
     ip,
     marks,
     no_ports,
-    omitted,
+    omitted_processes,
     printed_variables,
     settings,
     sockets,
@@ -94,7 +94,7 @@ SYNOPSES: dict[str, Synopsis] = {
     **{f"systemd-analyze {verb}": Synopsis("--iterations= --base-time= --no-pager", "data*")
        for verb in ("calendar", "timespan", "timestamp", "exit-status", "capability", "syscall-filter", "filesystems",
                     "compare-versions", "unit-paths")},
-    "pidof": Synopsis("-scnqxz -o=", "data*", check=omitted),
+    "pidof": Synopsis("-scnqxz -o=", "data*", check=omitted_processes),
     "users": Synopsis("", "read*"),
     "uuidgen": Synopsis("-rmsx -n= -N= --random --md5 --sha1 --name= --namespace= --hex", ""),
     "mcookie": Synopsis("-v --verbose", ""),

@@ -93,14 +93,14 @@ class Session:
                 value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
                 if value is not None:
                     namespace["_"] = value
-                    reply["value"] = shown(value)
+                    reply["value"] = repr_text(value)
             reply["figures"] = figures()
         except BaseException as problem:
             if os.getpid() != self.process:
                 os._exit(1)
             reply["error"] = type(problem).__name__
             self.flush()
-            self.write(told(problem).encode("utf-8", "backslashreplace"))
+            self.write(traceback_text(problem).encode("utf-8", "backslashreplace"))
 
     def send(self, reply: dict[str, Any]) -> None:
         self.flush()
@@ -119,7 +119,7 @@ class Session:
             data = data[os.write(self.replies, data) :]
 
 
-def shown(value: Any) -> str:
+def repr_text(value: Any) -> str:
     text = repr(value)
     return (
         text
@@ -128,7 +128,7 @@ def shown(value: Any) -> str:
     )
 
 
-def told(problem: BaseException) -> str:
+def traceback_text(problem: BaseException) -> str:
     """What was raised, without our own frames."""
     if isinstance(problem, SystemExit):
         return f"SystemExit: {problem.code}\n"

@@ -167,7 +167,7 @@ class PythonSession:
     async def _run(self, launch: Launch, folder: str) -> ProcessOutcome:
         def started() -> None:
             launch.started()
-            self._input.given()
+            self._input.close_reading_end()
 
         try:
             return await run_process(
@@ -178,7 +178,7 @@ class PythonSession:
                 output=self._output,
                 stdin=self._input.for_process,
                 grace=self.grace,
-                on_output=self._arrived,
+                on_output=self._on_output,
                 pass_fds=launch.pass_fds,
                 on_start=started,
             )
@@ -186,7 +186,7 @@ class PythonSession:
             self._input.close()
             launch.close()
 
-    def _arrived(self, _: BoundedOutput) -> None:
+    def _on_output(self, _: BoundedOutput) -> None:
         if self._live is not None:
             self._live(self.printed)
 
@@ -207,7 +207,7 @@ class PythonSession:
         self._live, begun = live, time.monotonic()
         try:
             await self._send({"number": self._number, "code": code})
-            if not await self._answered(timeout):
+            if not await self._wait_for_reply(timeout):
                 raise SessionInterrupted(lost=not await self._interrupt())
             data = self._replied.result()
         except asyncio.CancelledError:
@@ -219,8 +219,8 @@ class PythonSession:
         error = data["error"] and spelled_out(data["error"])[:MAX_ERROR]
         return Reply(value, error, tuple(data["figures"]), time.monotonic() - begun)
 
-    async def _answered(self, timeout: float) -> bool:
-        """Whether the reply comes in time. Raises SessionCrashed if the process ends instead."""
+    async def _wait_for_reply(self, timeout: float) -> bool:
+        """Waits for the reply; returns whether it came in time. Raises SessionCrashed if the process ends instead."""
         import asyncio
 
         assert self._replied is not None and self._task is not None
@@ -236,7 +236,7 @@ class PythonSession:
         """Interrupts the code. If that does not stop it, the session is ended, and False returned."""
         try:
             await self._send({"interrupt": self._number})
-            if await self._answered(self.grace):
+            if await self._wait_for_reply(self.grace):
                 return True
         except SessionCrashed:
             return False
@@ -251,7 +251,7 @@ class PythonSession:
             taken = 0
         if taken < len(data):
             if self.running:
-                await self._answered(self.grace)  # it is about to end
+                await self._wait_for_reply(self.grace)  # it is about to end
             await self.aclose()
             raise SessionCrashed(self._status())
 

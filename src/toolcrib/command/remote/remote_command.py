@@ -134,7 +134,7 @@ class RemoteCommand:
         """Takes output until the end of the command."""
         script, stdin = first, self._work()
         while True:
-            answer = await self._asked(script, stdin, again=not stdin)
+            answer = await self._run_script(script, stdin, again=not stdin)
             head, _, data = answer.partition(b"\n")
             if (read := HEAD.fullmatch(head)) is None or not 0 <= int(
                 read[1]
@@ -163,8 +163,8 @@ class RemoteCommand:
             following.cancel()  # the supervisor ends it when nobody polls
             await asyncio.wait({following})
 
-    async def _asked(self, script: str, stdin: bytes, *, again: bool) -> bytes:
-        """What a script prints. With `again`, it is tried again if the transport fails. Raises OSError."""
+    async def _run_script(self, script: str, stdin: bytes, *, again: bool) -> bytes:
+        """Runs a script, and returns what it prints. With `again`, it is tried again if it fails. Raises OSError."""
         import asyncio
 
         for attempt in range(1, ATTEMPTS + 1):

@@ -119,7 +119,7 @@ async def answer_of(
         with requests.serving(call):
             data: dict[str, Any] = await call.outcome(_conversation(call, requests, send))
     except TimedOut as problem:
-        call.suspect()
+        call.check_alive()
         how = f"gave no result within {problem.seconds:.3g} seconds, and was told to stop"
         return _with_remarks(_lost(name, how, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:

@@ -239,7 +239,7 @@ class Connection:
         from mcp import MCPError
 
         if not self.alive:
-            await self.settled()
+            await self.wait_closed()
             raise ServerUnavailable(self._explained("the connection has ended"))
         data = dict(params or {})
         if meta:
@@ -258,7 +258,7 @@ class Connection:
             if _says_closed(problem):
                 with suppress(TimeoutError):  # over HTTP, it may be this answer alone that broke off
                     await asyncio.wait_for(self._wire.ended.wait(), ENDS)
-                    await self.settled()  # how the process ended is known then
+                    await self.wait_closed()  # how the process ended is known then
                 raise ConnectionLost(self._explained("the connection ended")) from problem
             told = in_place_of_answer(problem)
             if told is None:
@@ -285,14 +285,14 @@ class Connection:
 
     # -- life
 
-    def suspect(self) -> None:
-        """Look whether the server still answers, after a call that gave no result in time. If not, end the connection.
+    def check_alive(self) -> None:
+        """Check whether the server still answers, after a call that gave no result in time. If not, end the connection.
 
         May be called from any loop; nobody waits for it.
         """
-        self.loop.call_soon_threadsafe(self._suspect)
+        self.loop.call_soon_threadsafe(self._check_alive)
 
-    def _suspect(self) -> None:
+    def _check_alive(self) -> None:
         if self.alive and (self._check is None or self._check.done()):
             self._check = asyncio.ensure_future(self._look())
 
@@ -317,8 +317,8 @@ class Connection:
             self._closing.is_set() or self._wire.ended.is_set() or self.closed.done() or self.loop.is_closed()
         )
 
-    async def settled(self) -> None:
-        """Wait until a connection that has ended is left, with all its processes; for a bounded time."""
+    async def wait_closed(self) -> None:
+        """Wait, for a bounded time, until a connection that has ended is closed and its processes are gone."""
         if not self.closed.done() and not self.loop.is_closed():
             await in_loop(self.loop, _waited(self.closed, CLOSE))
 

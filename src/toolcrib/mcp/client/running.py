@@ -90,10 +90,10 @@ class RunningCall:
         """JSON data of the server without the credentials that it was sent or started with; `words` as in `Conceal`."""
         return value if self._connection is None else concealed(value, self._connection.conceal, words=words)
 
-    def suspect(self) -> None:
+    def check_alive(self) -> None:
         """Look whether the server still answers. Nobody waits for that."""
         if self._connection is not None:
-            self._connection.suspect()
+            self._connection.check_alive()
 
     async def outcome(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What the work gives. Raises what it raises, TimedOut, or Suspended where a question waits meanwhile.

@@ -84,7 +84,7 @@ class RemoteConnection(Protocol):
     @property
     def conceal(self) -> Conceal: ...
 
-    def suspect(self) -> None:
+    def check_alive(self) -> None:
         """Look whether the server still answers, after a call that gave no result in time. Nobody waits for that."""
         ...
 

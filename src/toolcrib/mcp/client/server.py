@@ -160,7 +160,7 @@ class ServerHandle:
         if connection is not None:
             if connection.alive:
                 return connection
-            await connection.settled()
+            await connection.wait_closed()
         await self._back_off()
         self._loop = asyncio.get_running_loop()
         self._set(ServerState.STARTING)
@@ -262,7 +262,7 @@ class ServerHandle:
 
     # -- its tools
 
-    async def learned(self) -> None:
+    async def wait_until_known(self) -> None:
         """Wait until its tools are known. The server is started if need be. Raises ServerUnavailable."""
         if self._manifest is None:  # a connection that is open may not have listed yet
             await self._awaited(self.start())

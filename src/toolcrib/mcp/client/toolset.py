@@ -362,6 +362,6 @@ class RunReport:
 
 async def _learned(handle: ServerHandle) -> None:
     try:
-        await handle.learned()
+        await handle.wait_until_known()
     except ServerUnavailable:
         pass  # its status says why

@@ -64,8 +64,8 @@ class Clients:
         self._of_principal.move_to_end(principal)
         return known
 
-    def meet(self, ctx: RequestContext) -> None:
-        """Take note of a connection, so that it is told of changes."""
+    def add_connection(self, ctx: RequestContext) -> None:
+        """Add the connection of a request to those that are told of changes."""
         connection = _connection_of(ctx)
         if connection is not None and not is_modern(ctx):
             self._connected(connection)

@@ -247,7 +247,7 @@ class McpFace:
         await self._offered.resource_updated(uri)
 
     async def _initialized(self, ctx: RequestContext, params: types.NotificationParams) -> None:
-        self._clients.meet(ctx)
+        self._clients.add_connection(ctx)
 
     async def _set_log_level(
         self, ctx: RequestContext, params: types.SetLevelRequestParams

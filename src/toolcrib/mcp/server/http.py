@@ -100,7 +100,7 @@ def asgi_app(
     endpoint: ASGIApp = StreamableHTTPASGIApp(manager)
     loopback = hosts is not None and any(map(is_loopback, hosts))
     middleware = [
-        Middleware(_Doorman, hosts=hosts, origins=origins, loopback=loopback),
+        Middleware(_HostAndOriginCheck, hosts=hosts, origins=origins, loopback=loopback),
         Middleware(
             CORSMiddleware,
             allow_origins=list(origins),
@@ -131,7 +131,7 @@ def asgi_app(
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
-class _Doorman:
+class _HostAndOriginCheck:
     """Refuses requests for another host, and from pages that may not call this server.
 
     A page anywhere can make a browser send requests here, also under a name of its own that it lets point here.

@@ -39,7 +39,7 @@ class ClientApprover:
         call = self._asking()
         if call is not None:
             return (await self._answers([question], call))[0]
-        return await _given(self.own, question)
+        return await _ask_own_approver(self.own, question)
 
     async def ask_all(self, questions: Sequence[Question]) -> Any:
         """The answers to several questions that were asked at one time."""
@@ -48,8 +48,8 @@ class ClientApprover:
             return await self._answers(questions, call)
         together = getattr(self.own, "ask_all", None)
         if callable(together):
-            return await _given(together, questions)
-        return [await _given(self.own, question) for question in questions]
+            return await _ask_own_approver(together, questions)
+        return [await _ask_own_approver(self.own, question) for question in questions]
 
     def _asking(self) -> ServedCall | None:
         call = call_within(self._face)
@@ -85,8 +85,8 @@ def _page(question: Question) -> dict[str, Any]:
     return {"mode": "url", "message": message, "url": question.url, "elicitationId": question.id}
 
 
-async def _given(own: Callable[[Any], Any] | None, asked: Any) -> Any:
-    """What the toolbox's own approver gives. A sync one may wait for a person, so it runs on a thread."""
+async def _ask_own_approver(own: Callable[[Any], Any] | None, asked: Any) -> Any:
+    """The answer of the toolbox's own approver. A sync one may wait for a person, so it runs on a thread."""
     if own is None:
         return None
     if inspect.iscoroutinefunction(own) or inspect.iscoroutinefunction(type(own).__call__):

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class OwnLoop:
-    """The loop begins with its first work, and ends with this object."""
+    """An event loop on a thread. It starts with the first coroutine, and stops when this object is gone."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,12 +22,12 @@ class OwnLoop:
         self._process = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Awaits a coroutine on the loop, and waits for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._begun()).result()
+        """Runs a coroutine on the loop, waits for it, and returns its value."""
+        return asyncio.run_coroutine_threadsafe(work, self._running_loop()).result()
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
-        """Awaits a coroutine on the loop, from another one. A cancellation reaches it, and waits for its end."""
-        loop = self._begun()
+        """Runs a coroutine on the loop, awaited by another loop. If the caller is cancelled, so is the coroutine."""
+        loop = self._running_loop()
         done: Future[None] = Future()
 
         async def begin() -> asyncio.Task[T]:
@@ -45,7 +45,7 @@ class OwnLoop:
             raise
         return task.result()
 
-    def _begun(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._process != os.getpid():  # a thread does not come along into a fork
                 self._loop, self._process = asyncio.new_event_loop(), os.getpid()

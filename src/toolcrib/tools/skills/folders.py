@@ -50,7 +50,7 @@ class SkillFiles:
         for name, files in by_name.items():
             if MANIFEST in files:
                 folder = self.folder / name
-                yield folder, _made(folder, partial(SkillFiles, folder, files))
+                yield folder, _read_skill(folder, partial(SkillFiles, folder, files))
 
 
 class SkillOnDisk:
@@ -139,11 +139,11 @@ class SkillFolders:
                 continue
             state = (status.st_mtime_ns, status.st_size, status.st_ino)
             if folder not in self._known or self._known[folder][0] != state:
-                self._known[folder] = (state, _made(folder, partial(SkillOnDisk, folder)))
+                self._known[folder] = (state, _read_skill(folder, partial(SkillOnDisk, folder)))
             yield folder, self._known[folder][1]
 
 
-def _made(folder: Path, open_place: Callable[[], SkillFiles | SkillOnDisk]) -> Skill | SkillError:
+def _read_skill(folder: Path, open_place: Callable[[], SkillFiles | SkillOnDisk]) -> Skill | SkillError:
     """The skill in a folder, or what is wrong with it."""
     try:
         place = open_place()

@@ -74,7 +74,7 @@ def supervise(
     deadline = 0.0
     while code is None:
         got = signal.sigtimedwait({signal.SIGCHLD, *ASKED}, TICK)
-        code = _reaped(child)
+        code = _reap(child)
         by_itself = code is not None
         if has_ended(application):
             spare_detached = False
@@ -92,7 +92,7 @@ def supervise(
             if processes is not None and len(found) > processes:
                 os.write(2, b"toolcrib: the command was ended because it ran too many processes\n")
                 code = OVER_A_LIMIT
-            elif memory is not None and used(found) > memory:
+            elif memory is not None and memory_used(found) > memory:
                 os.write(
                     2,
                     b"toolcrib: the command was ended because its processes used too much memory together\n",
@@ -173,7 +173,7 @@ def children_of(pid: int) -> list[int]:
         return descendants(pid)
 
 
-def used(pids: list[int]) -> int:
+def memory_used(pids: list[int]) -> int:
     """Bytes of memory that processes hold; shared memory is left out."""
     total = 0
     for pid in pids:
@@ -206,7 +206,7 @@ def _signal(pids: list[int], number: int) -> None:
             continue
 
 
-def _reaped(child: int) -> int | None:
+def _reap(child: int) -> int | None:
     """The child's exit code, if it has ended; also reaps whatever else has ended."""
     code: int | None = None
     while True:

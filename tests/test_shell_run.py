@@ -324,7 +324,7 @@ async def test_what_a_command_prints_becomes_no_option(work: Path) -> None:
         assert judge(command).verdict == "plain"
         found = await run(judge(command).plan, work)
         assert (work / "a.txt").read_text() == "one\ntwo\nthree\n"
-        assert "not run, for what a command printed" in found[2]
+        assert "not run, because what a command printed" in found[2]
 
 
 def make_partial(work: Path, scheme: str, evil: Path) -> None:
@@ -388,7 +388,7 @@ async def test_what_is_plain_is_run_as_it_was_unwrapped(work: Path) -> None:
 )
 @pytest.mark.parametrize(
     ("command", "name", "said"),
-    [("cat sub/*", "sub/server.key", "may hold secrets"), ("wc -l $(git ls-files)", "-x", "would be an option"),
+    [("cat sub/*", "sub/server.key", "may hold secrets"), ("wc -l $(git ls-files)", "-x", "read as an option"),
      ("cat $(ls)", ".npmrc", "may hold secrets")],
 )  # fmt: skip
 async def test_names_that_come_up_are_looked_at(command: str, name: str, said: str, tmp_path: Path) -> None:

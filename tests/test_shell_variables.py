@@ -135,8 +135,8 @@ RUNS = [
     ("printf ' a\\nb' | while read x; do echo \"[$x]\"; done", (0, "[a]\n")),
     ("[[ -f a.txt ]] && echo yes; [[ a == b ]] || echo no", (0, "yes\nno\n")),
     # What bash does otherwise, or what cannot be done as it was judged, stops with a reason.
-    ("printf 'a\\\\\\n' | while read x; do echo $x; done", (1, "read: not run, for a line of its input has a backslash: write read -r\n")),
-    ("ONE=1; echo $ONE", (1, "ONE=: not run, for programs get a variable of that name\n")),
+    ("printf 'a\\\\\\n' | while read x; do echo $x; done", (1, "read: not run, because a line of its input has a backslash: write read -r\n")),
+    ("ONE=1; echo $ONE", (1, "ONE=: not run, because programs get a variable of that name\n")),
     ("ls | while read -r f; do cat $f; done", (1, "one\ncat: b: No such file or directory\ncat: c.txt: No such file or directory\n")),
 ]  # fmt: skip
 

@@ -124,7 +124,7 @@ class ProcessWrite(
                 raise ToolError(f"Nothing was typed: process {process.id} has ended. Read it with process.")
             if process.runs.input is None:
                 raise ToolError(
-                    f"Nothing was typed: {process.id} was run without a shell, for its command was proved harmless, "
+                    f"Nothing was typed: {process.id} runs without a shell, because its command was proved harmless, "
                     "and has no input."
                 )
             if process.runs.input.closed:

@@ -173,7 +173,7 @@ class PythonWork:
         try:
             await session.start(sandbox, self._interpreter(), folder=self.workspace.root.path, env=env)
         except SandboxError as refused:
-            raise ToolError(f"No session was started, for it could not be confined: {refused}.") from None
+            raise ToolError(f"No session was started, because it could not be confined: {refused}.") from None
         except OSError as refused:
             raise ToolError(f"No session could be started: {refused.strerror}.") from None
         return session, running is not None

@@ -34,7 +34,7 @@ async def started_result(process: BackgroundProcess, ctx: Context[Any]) -> ToolR
         if again is None:
             break
         notes.append(
-            f"[{process.id} ended, for the sandbox refused something. The user allowed it, and the command was run "
+            f"[{process.id} ended, because the sandbox refused something. The user allowed it, and the command was run "
             "again from its start.]\n"
         )
         process.told = True

@@ -351,7 +351,7 @@ class ShellWork:
             finished = await run_command(line, sandbox, folder, reporter.output)
         except SandboxError as refused:
             raise ToolError(
-                f"The command was not started, for it could not be confined: {refused}."
+                f"The command was not started, because it could not be confined: {refused}."
             ) from None
         except OSError as refused:
             raise ToolError(f"The command could not be started: {refused.strerror}.") from None

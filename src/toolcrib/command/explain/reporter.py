@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
 
 MAX_LIVE = 8_000  # bytes of output in a report
-INTERVAL = 0.2  # seconds between reports, for a person cannot read faster
+INTERVAL = 0.2  # seconds between reports; a person cannot read faster
 
 
 class Reporter:

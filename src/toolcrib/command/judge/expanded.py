@@ -31,12 +31,12 @@ def objection_to_expanded(
         return None
     for name in names:
         if name.startswith("-"):
-            return f"{argv[0]}: not run, for {name} would be an option to it"
+            return f"{argv[0]}: not run, because {name} would be read as an option"
     if proved is None:  # a person said yes to it, or it is one of xargs and find, which check their own names
         return objection_to_names(argv[0], names, root, contents=True)
     became = _recognised([Word((text,) if text else ()) for text in argv])
     if became is None or became.name != proved.name or became.usage != proved.usage:
-        return f"{argv[0]}: not run, for a name that a pattern matched would change what it does"
+        return f"{argv[0]}: not run, because a name that a pattern matched would change what it does"
     if (wrong := objection_to_names(argv[0], names, root, contents=proved.usage.contents)) is not None:
         return wrong
     before = {(touched.path, touched.access) for touched in proved.operands}
@@ -46,7 +46,9 @@ def objection_to_expanded(
         stands_for = (path, access) in before or (path in known and access in may)
         wrong = paths.objection(paths.relative(path, root), contents=contents)
         if not stands_for or (wrong is not None and path in known):
-            return f"{argv[0]}: not run, for {wrong or f'{path} would be touched by it, which nobody judged'}"
+            return (
+                f"{argv[0]}: not run, because {wrong or f'it would use {path}, which was not judged before'}"
+            )
     return None
 
 
@@ -58,7 +60,7 @@ def objection_to_printed(written: Sequence[Word], argv: Sequence[str]) -> str | 
         return None
     became = _recognised([Word((text,) if text else ()) for text in argv])
     if became is None or became.name != proved.name or became.usage != proved.usage:
-        return f"{argv[0]}: not run, for what a command printed would change what it does"
+        return f"{argv[0]}: not run, because what a command printed would change what it does"
     return None
 
 
@@ -73,7 +75,7 @@ def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: s
     for path in (path for name in names for path in _readings(name)):
         if path.startswith("/") and paths.relative(path, below) == path:
             name = written[0].spelled
-            return f"{name}: not run, for {path} is not below {proved.folder}, where it runs: write that path itself"
+            return f"{name}: not run, because {path} is not below {proved.folder}: write that path itself"
     return None
 
 
@@ -92,7 +94,7 @@ def objection_of_rules(
     of_git = known.name.startswith("git ")
     for path in (paths.relative(place, root) for place in _places(known, folder)):
         if not permits(Access(Reach.READ, path, subtree=of_git)):
-            return f"{argv[0]}: not run, for rules do not let it read {path} unasked"
+            return f"{argv[0]}: not run, because rules do not allow it to read {path} unasked"
     return None
 
 
@@ -112,7 +114,7 @@ def objection_to_links(argv: Sequence[str], links: Links) -> str | None:
     for touched in known.operands:
         if touched.opens:
             for _, wrong in links.objections(touched.path, contents=touched.contents):
-                return f"{argv[0]}: not run, for {wrong}"
+                return f"{argv[0]}: not run, because {wrong}"
     return None
 
 
@@ -128,7 +130,7 @@ def objection_to_names(program: str, names: Sequence[str], root: str, *, content
     for name in names:
         for path in _readings(name):
             if (wrong := paths.objection(paths.relative(path, root), contents=contents)) is not None:
-                return f"{program}: not run, for {wrong}"
+                return f"{program}: not run, because {wrong}"
     return None
 
 

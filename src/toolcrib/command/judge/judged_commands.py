@@ -273,5 +273,5 @@ def _after_cd(command: Command, folders: Folders) -> Folders | None:
     after = [paths.changed_folder(folder, words[0]) for folder in folders]
     if after[0] is None:
         return None
-    # From a folder where an earlier cd failed it may lead out: then it fails too, for a plan's host lets none out.
+    # Where an earlier cd failed, this one may lead out of the workspace. A plan's host then makes it fail, too.
     return tuple(dict.fromkeys(folder for folder in after if folder is not None))

@@ -22,15 +22,16 @@ MAX_KEPT = 500  # repositories of a workspace, each of which is a mount
 MET = 4_000  # bytes at the end of an output in which a refused write to a history is looked for
 READ_ONLY = os.strerror(errno.EROFS)
 NOT_CONTAINED = (
-    "The command was not run: nobody was asked because a sandbox confined it, and none does now. Try again."
+    "The command was not run. Nobody was asked about it because a sandbox confined it, and none does now. "
+    "Try again."
 )
 TOO_MANY = (
     f"The command was not run: the workspace holds more than {MAX_KEPT} repositories, or too many folders to look for "
     "them, and what they store cannot be kept from a command that nobody was asked about."
 )
 HISTORY_KEPT = (
-    "A repository's history cannot be changed by a command that nobody was asked about, for no checkpoint brings it "
-    "back. Run the command of the version control by itself: it will be asked about."
+    "A command that nobody was asked about cannot change a repository's history, because no checkpoint brings it back. "
+    "Run the command of the version control by itself: the user is asked about it."
 )
 
 

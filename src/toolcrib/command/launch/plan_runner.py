@@ -262,7 +262,7 @@ def _named(redirect: Redirect, state: _State) -> Redirect:
     try:
         word = named_word(redirect.target, state.names)
     except ValueError as problem:
-        raise _Refused(f"<: not run, for {problem}") from None
+        raise _Refused(f"<: not run, because {problem}") from None
     if (wrong := objection_to_names("<", [word.spelled], state.host.root, contents=True)) is not None:
         raise _Refused(wrong)
     return replace(redirect, target=word)
@@ -277,10 +277,12 @@ async def _set(stage: Compound, state: _State, streams: Streams) -> int:
         try:
             text, status = await _text(part, state, streams)
         except ValueError as problem:
-            await complain(streams[2], f"{stage.variable}=: not run, for {problem}")
+            await complain(streams[2], f"{stage.variable}=: not run, because {problem}")
             raise _Exit(1) from None
     if stage.variable in state.env:
-        await complain(streams[2], f"{stage.variable}=: not run, for programs get a variable of that name")
+        await complain(
+            streams[2], f"{stage.variable}=: not run, because programs get a variable of that name"
+        )
         raise _Exit(1)
     state.names = {**state.names, stage.variable: text}
     return status
@@ -297,7 +299,7 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
             texts = [(await _text(part, state, streams))[0] for part in stage.over.substitutions]
             names = expand(stage.over, texts, lambda path: state.host.names(path, folder=state.folder))
         except ValueError as problem:
-            await complain(streams[2], f"for: not run, for {problem}")
+            await complain(streams[2], f"for: not run, because {problem}")
             return 1
         for name in names:
             state.names = {**outer, stage.variable: name}
@@ -336,7 +338,7 @@ async def _read_loop(stage: Compound, state: _State, streams: Streams) -> int:
             status = await _plan(stage.plans[0], state, (lines, *streams[1:]))
             await asyncio.sleep(0)
     except ValueError as problem:
-        await complain(streams[2], f"read: not run, for {problem}")
+        await complain(streams[2], f"read: not run, because {problem}")
         return 1
     finally:
         for fd in opened:
@@ -361,7 +363,7 @@ async def _argv(command: Command, state: _State, streams: Streams, pipes: list[_
             written = named_word(word, state.names)
             fields = expand(written, texts, lambda path: state.host.names(path, folder=state.folder))
         except ValueError as problem:
-            raise _Refused(f"{(argv or [word.spelled])[0]}: not run, for {problem}") from None
+            raise _Refused(f"{(argv or [word.spelled])[0]}: not run, because {problem}") from None
         if word.is_glob or lists_names(word):
             unknown = True
             found += [] if word.prefix.startswith("-") else fields
@@ -488,7 +490,7 @@ async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _Sta
         if len(started) > MAX_STARTED:
             raise ValueError(f"it would start more than {MAX_STARTED:,} commands")
     except ValueError as problem:
-        await complain(streams[2], f"xargs: not run, for {problem}")
+        await complain(streams[2], f"xargs: not run, because {problem}")
         return 1
     judged = form.judged(command.words)
     for words, names in started:

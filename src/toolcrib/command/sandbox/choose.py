@@ -116,7 +116,7 @@ def warnings(sandbox: Sandbox) -> list[str]:
     if isinstance(sandbox, NoSandbox) and sandbox.wanted:
         return ["NOTHING limits commands, as was asked for: whatever is allowed can do all that you can"]
     if not report.confines:
-        lines = ["NOTHING limits commands, for no sandbox works here: each of them is asked about"]
+        lines = ["NOTHING limits commands, because no sandbox works here: each of them is asked about"]
         lines += [f"nothing better: {reason}" for reason in report.why_not_better]
         return lines + ([f"fix: {report.fix}"] if report.fix else [])
     if isinstance(sandbox, ExternalSandbox):

@@ -250,7 +250,7 @@ def _of_path(path: str, low: str, view: FileView, level: Level, *, conceals: boo
     if (by_rule := _by_rule(path, low, view, writing=writing)) is not None:
         return by_rule
     if BUSY in low and any(place != path and within(place, path) for place in view.protected):
-        said = f"The sandbox keeps the folder {path}, for it holds what other programs obey"
+        said = f"The sandbox keeps the folder {path}, because it holds files that other programs obey"
         return Denial("write", path, f"{said}; what else was in it may be gone.")
     if writing and view.protects(path) and level.files is Files.WORKSPACE_WRITE:
         return Denial(

@@ -128,7 +128,7 @@ class Launch:
         names = ", ".join(self.restored[:MAX_NAMES])
         if len(self.restored) > MAX_NAMES:
             names += f" and {len(self.restored) - MAX_NAMES:,} more"
-        back = [f"Put back as it was, for commands may not change it: {names}."] if names else []
+        back = [f"Put back as it was, because commands may not change it: {names}."] if names else []
         return [*back, *self.not_restored, *self.git_changes, *self.told]
 
     def started(self) -> None:

@@ -2,10 +2,10 @@
 
 An empty *folder* stands for a protected file that does not exist, so that a mount can cover it (a folder, because git
 ignores empty ones). Other processes may have commands in the same workspace: whoever needs a placeholder holds a lock
-on it, and the last one removes it, because removing it would also remove the mounts on it. A placeholder is known by
-its modification time, which no folder has by chance and which any use of it changes, and by its emptiness, for a
-command may give any folder that time. So one that a killed process left behind is recognised, and is not taken for the
-user's own folder.
+on it, and the last one removes it, because removing it would also remove the mounts on it. A placeholder is recognised
+by its modification time, which no folder has by chance and which any use of it changes. It must be empty, too, because
+a command may give any folder that time. So a placeholder that a killed process left behind is not taken for the user's
+own folder.
 
 An empty *file* stands for a path that a command may write and that does not exist: neither a mount nor a Landlock rule
 can name it, and to open its folder instead would open far more.

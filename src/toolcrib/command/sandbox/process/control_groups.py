@@ -35,8 +35,8 @@ class Controller:
 
     `limit` is the file of the limit and `swap_limit` the file that keeps swap from adding to it. `met` is the file, and
     the name in it, of the count that says whether the limit was met. `words` name the limit for people. A process with
-    a single thread joins a group by the file `join`: in version 1 the file of threads, for there the kernel does not
-    wait until no process of the machine forks, which takes it 5 to 10 ms.
+    a single thread joins a group by the file `join`. In version 1 that is the file of threads: to move a process, the
+    kernel would wait 5 to 10 ms until no process of the machine forks.
     """
 
     name: str

@@ -73,7 +73,7 @@ def become(given: dict[str, Any]) -> NoReturn:
 
 
 def _default_signals() -> None:
-    """Restores signals that Python ignores, for a command would inherit that: `yes | head` would complain."""
+    """Restores signals that Python ignores, since a command would inherit that: `yes | head` would complain."""
     import _signal as signal  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports]
 
     for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -296,7 +296,7 @@ class _Scan:
         return bool(why)
 
     def _is_full(self, folder: _Folder) -> bool:
-        """Whether there is no room for a further path; then the folder says so, once for all that is left out."""
+        """Whether there is no room for a further path. If so, this is noted once, for the folder, not for each path."""
         why = self._limits.why_full(self.tree)
         if why:
             self.tree.not_covered[folder.path] = why

@@ -37,7 +37,7 @@ MAX_BYTES = 1_000_000  # of the user's own file
 class ToolsWanted:
     """For whom tools are assembled: the model's name, and whether somebody can be asked.
 
-    Of the built-in tools there is `only` one, if it is on and needs no other.
+    `only` names the one built-in tool that is wanted. Without effect for a tool that is off, or works with others.
     """
 
     model: str = ""

@@ -237,7 +237,7 @@ def commands(plan: Plan) -> Iterator[Command]:
 
 
 READS = ("read", "read -r", "IFS= read", "IFS= read -r")
-# The plan of what is known to be a line of some input, and no more.
+# Stands for a value of which it is only known that it is a line of some input.
 ANY_LINE = Plan((Step(";", Pipeline((Command((Word(("cat",)),)),))),))
 
 STATUS_VARIABLE = "?"

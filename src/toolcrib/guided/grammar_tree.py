@@ -91,7 +91,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The part, at least and at most so many times; `most` None for no bound."""
+    """The part, repeated `least` to `most` times; `most` None for no bound."""
 
     part: Node
     least: int

@@ -22,7 +22,7 @@ __all__ = ["first_wrong"]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Characters of a set, at least and at most so many; counted in the item, so that a long run costs its length."""
+    """`least` to `most` characters of a set. They are counted in the item, so that a long run costs its length."""
 
     chars: Chars
     least: int = 1

@@ -313,7 +313,7 @@ _ROWS: Final = (
 
 TARGETS: Final[Mapping[str, ServerTarget]] = MappingProxyType({row.name: row for row in _ROWS})
 
-# Of each wire format (a row of `codecs/catalog.py`), the target of its own provider.
+# {wire format (a row of `codecs/catalog.py`): target of the provider whose format it is}
 _OF_FORMAT: Final = {
     "openai_responses": "openai.responses",
     "anthropic_messages": "anthropic",
@@ -322,7 +322,7 @@ _OF_FORMAT: Final = {
     "cohere": "cohere",
     "ollama": "ollama",
 }
-# Of Chat Completions, the target of each provider (a row of `models/providers.py`).
+# {provider of Chat Completions (a row of `models/providers.py`): its target}
 _OF_CHAT: Final = {
     "openai": "openai.chat",
     "azure": "openai.chat",

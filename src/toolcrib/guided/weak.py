@@ -1,4 +1,4 @@
-"""Where a schema uses keywords that a server is sent but does not promise to hold to."""
+"""Finds the keywords of a schema that a server is sent but does not promise to hold to."""
 
 from __future__ import annotations
 

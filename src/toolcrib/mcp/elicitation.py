@@ -118,7 +118,7 @@ def answer_to(question: Question, result: Any, *, by: str = "") -> Answer | None
 def _input_request(question: Question) -> dict[str, Any]:
     """A request for input. Where several options may be chosen, each is a property of its own: the schema is flat.
 
-    What a remote server asks says so, and by which name the user knows that server.
+    The message of a remote server's question names the server as the user does.
     """
     message = escape_invisible(question.action)
     if question.source:

@@ -188,7 +188,7 @@ def embedded(address: IPv6Address, nat64: Iterable[IPv6Network] = ()) -> list[IP
 
 
 def nat64_prefix(text: str) -> IPv6Network:
-    """The prefix of a NAT64 translator (RFC 6052). Raises ValueError for a text that is none."""
+    """The prefix of a NAT64 translator (RFC 6052). Raises ValueError for any other text."""
     prefix = ip_network(text)
     if not isinstance(prefix, IPv6Network) or "/" not in text or prefix.prefixlen not in NAT64_LENGTHS:
         raise ValueError(

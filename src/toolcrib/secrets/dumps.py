@@ -18,7 +18,7 @@ from toolcrib.secrets.encodings import MIN_VALUE
 
 __all__ = ["Dump", "dumps_in", "may_hold_dumps"]
 
-# Of the groups, the one that takes part holds the bytes: they end before a column that shows them as text.
+# The one group that matches holds the bytes, without a column that shows them as text.
 LINE = re.compile(
     rb"""(?m)^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}(?:
     :[ \t]{1,8}(?=[^\n]{2})((?:[^ \n]|[ ](?![ ])){0,400}+)(?:[ ]{2}[^\n]*)?  # xxd

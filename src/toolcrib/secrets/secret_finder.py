@@ -49,7 +49,7 @@ class SecretFinder:
         self._unfinished: tuple[UnfinishedMatches, UnfinishedMatches] | None = None
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where secrets stand in a text; spans may overlap. Of a dump (`xxd`, `od`), whole lines are meant."""
+        """Where secrets stand in a text; spans may overlap. In a dump (`xxd`, `od`), a span covers whole lines."""
         spans = self._spans(data)
         for dump in dumps_in(data):
             spans += (

@@ -109,7 +109,7 @@ def _is_ended(text: str) -> bool:
 
 
 def _lines(text: str, ends: set[str], *, last: bool) -> list[str]:
-    """The lines of a part of a text. `last`: whether a line without an end, which only the last can be, says so."""
+    """The lines of a part of a text. With `last`, a note is added to a last line that has no line end."""
     lines = text.split("\n")
     rest = lines.pop()
     if len(ends) < 2:

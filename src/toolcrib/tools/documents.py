@@ -40,7 +40,7 @@ class Document:
 
 
 def read_notebook(data: bytes, shown: str) -> Document | None:
-    """The cells of a Jupyter notebook with their outputs; None for what is none. Raises ToolError for too much."""
+    """The cells of a Jupyter notebook with their outputs; None if it is none. Raises ToolError if it is too large."""
     if sum(map(data.count, (b"[", b"{", b","))) > MAX_VALUES:
         raise ToolError(
             f"{shown} is a notebook of more than {MAX_VALUES:,} values, which is too much to be shown."
@@ -105,7 +105,7 @@ def _output(output: Any, document: Document, cell: int) -> str:
 
 
 def _is_picture(data: str, kind: str) -> bool:
-    """Whether base64 can be sent as a picture: for one that is none, a provider refuses the whole conversation."""
+    """Whether base64 data is a picture. A provider would refuse the whole conversation because of data that is not."""
     try:
         return len(data) <= MAX_PICTURE and image_type(base64.b64decode(data, validate=True)[:16]) == kind
     except ValueError:

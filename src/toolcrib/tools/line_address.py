@@ -21,7 +21,7 @@ def address_of(number: int, line: str) -> str:
 
 
 def parse_address(text: str) -> tuple[int, str] | None:
-    """The number of a line and its whole address; None if a text is none. A line that was copied with it is ignored."""
+    """The number of a line and its whole address; None if the text has none. Text of the line after it is ignored."""
     match = ADDRESS.match(text)
     return None if match is None else (int(match[1]), f"{match[1]}:{match[2]}")
 

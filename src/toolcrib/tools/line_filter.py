@@ -141,7 +141,7 @@ def _class(items: Any, flags: int) -> str:
 
 
 def _negated(items: Any, flags: int) -> str:
-    """Without what is excluded, where that is plain; else any character."""
+    """A negated class, if what it excludes is plain; else a class of any character."""
     if flags & re.IGNORECASE or any(str(kind) not in ("LITERAL", "RANGE") for kind, _ in items):
         return ANY
     ends = [(value, value) if str(kind) == "LITERAL" else value for kind, value in items]

@@ -64,7 +64,7 @@ class FilePatch:
 
 
 def read_patch(text: str) -> list[FilePatch]:
-    """The files of a patch; ToolError for a text that is none, with the line that is wrong."""
+    """The files of a patch. Raises ToolError, which names the wrong line, for a text that is no patch."""
     text = text.replace("\r\n", "\n")
     if heredoc := HEREDOC.fullmatch(text):
         text = heredoc[3]
@@ -225,7 +225,7 @@ def _indented(text: str, chunk: Chunk, found: Match) -> Match:
         return replace(found, new=added, differs="")
     lines = iter(text[found.start : found.end].split("\n"))
     rows = [(sign, line if sign == "+" else next(lines, ""), line) for sign, line in chunk.lines]
-    # Where the space of a line that only locates was forgotten, its indentation is as it stands in the file.
+    # A context line whose leading space was forgotten has the indentation of the file's line.
     rows = [(sign, there, there if sign == " " and there == f" {old}" else old) for sign, there, old in rows]
     decisive = [row for row in rows if row[0] == "-"] or _beside_added(rows)
     there, old = [row[1] for row in decisive], [row[2] for row in decisive]
@@ -233,14 +233,14 @@ def _indented(text: str, chunk: Chunk, found: Match) -> Match:
 
 
 def _beside_added(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """The lines that stand directly before and after added ones, but for empty ones."""
+    """The context lines directly before and after added lines, leaving out empty ones."""
     told = [row for row in rows if row[2].strip()]
     pairs = [*pairwise(told), *((after, before) for before, after in pairwise(told))]
     return [row for row, other in pairs if row[0] == " " and other[0] == "+"]
 
 
 def _whole_lines(source: Source, chunk: Chunk, position: int) -> list[Match]:
-    """Where the lines of a chunk stand: exactly and after `position`, or else anywhere, exactly or nearly so."""
+    """The places of a chunk's lines: exact ones after `position`, or else exact or similar ones anywhere."""
     text, old, added = source.text, "\n".join(chunk.old), "\n".join(chunk.new)
     exact = [match for match in find_exact(text, old, added, overlapping=True) if _is_whole(text, match)]
     if later := [match for match in exact if match.start >= position]:
@@ -256,7 +256,7 @@ def _is_whole(text: str, match: Match) -> bool:
 
 
 def _after_anchors(shown: str, source: Source, chunk: Chunk, position: int) -> list[int]:
-    """Where the line after the anchors begins, for each line that the last of them names.
+    """For each line that equals the last anchor, the start of the line after it.
 
     The anchors before it are looked for from the top: of several equal lines, the first counts.
     """
@@ -272,7 +272,7 @@ def _after_anchors(shown: str, source: Source, chunk: Chunk, position: int) -> l
 
 
 def _lines_equal_to(text: str, wanted: str, position: int) -> Iterator[tuple[int, int]]:
-    """The lines that are equal to a text but for spaces at their ends: where each begins, and the next one."""
+    """(start, start of the next line) of each line that equals a text, apart from spaces at its ends."""
     at = text.find(wanted, position)
     while at >= 0:
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
@@ -283,7 +283,7 @@ def _lines_equal_to(text: str, wanted: str, position: int) -> Iterator[tuple[int
 
 
 def _line_before(text: str, end: int) -> int:
-    """Where the line begins that ends before a place."""
+    """The start of the line that ends before a place."""
     return text.rfind("\n", 0, max(0, end - 1)) + 1
 
 

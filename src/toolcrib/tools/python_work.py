@@ -272,7 +272,7 @@ def _status(status: int | None) -> str:
 
 
 def _picture(figure: str) -> Image | None:
-    """A figure as a picture; None where code wrote the reply itself, and it is none."""
+    """A figure as a picture; None if it is none, which happens if the code wrote the reply itself."""
     try:
         data = base64.b64decode(figure, validate=True)
     except ValueError:

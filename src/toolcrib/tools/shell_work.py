@@ -219,7 +219,7 @@ class ShellWork:
 
     @contextmanager
     def _opened(self, params: ShellParams) -> Generator[OpenFolder]:
-        """The folder of a command, open. Raises ToolError if it is none, or a link."""
+        """Opens the folder of a command. Raises ToolError if there is no such folder, or a link leads to it."""
         place = self.workspace.place(params.workdir)
         handle = self.workspace.open_folder(params.workdir)
         assert isinstance(handle, int)  # else the tool is unavailable

@@ -20,7 +20,7 @@ from functools import cache
 
 from toolcrib.dataclass import dataclass
 
-ENOUGH = 11  # tolerant matches after which no more are looked for: two are too many already
+ENOUGH = 11  # tolerant matches after which the search ends: more than one is an error in any case
 
 SAME = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4", "'"),
@@ -128,7 +128,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     plain = _plain_forms()
-    # Of most texts little is left without the ASCII, which bytes lose quickly.
+    # ASCII is removed first, which is fast on bytes and leaves little of most texts.
     rest = text.encode("utf-8", "ignore").translate(None, ASCII).decode()
     for char in plain.keys() & set(rest):
         text = text.replace(char, plain[char])
@@ -183,7 +183,7 @@ def _distinct(line: str) -> tuple[int, bool, int]:
 
 
 def _starts_of_lines(text: str, key: str) -> list[int]:
-    """Where the lines begin that contain a text, each once."""
+    """The starts of the lines that contain a text, each once."""
     starts: dict[int, None] = {}
     for form in dict.fromkeys((key, unicodedata.normalize("NFD", key))):
         at = text.find(form)

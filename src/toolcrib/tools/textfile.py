@@ -195,7 +195,7 @@ def describe(head: bytes) -> str:
 
 
 def text_for_diff(data: bytes) -> str:
-    """The text of a file that is replaced or deleted, for a person; "" where it is none."""
+    """The text of a file that is replaced or deleted, for a person; "" if it is no text."""
     encoding = detect(data)
     return "" if encoding is None else data[len(encoding.bom) :].decode(encoding.name, "replace")
 

@@ -45,7 +45,7 @@ def command(
 
 
 async def _tested(servers: list[McpServer], known: list[McpServer], workspace: Path) -> list[dict[str, Any]]:
-    """What came of starting each server, all at once. `known` are these and all others, which are not started."""
+    """Starts the servers, all at once; returns a row for each. `known` has the others, too, which are not started."""
     on = [replace(server, enabled=True) for server in known]
     toolset = make_toolset(on, workspace)
     try:

@@ -93,7 +93,7 @@ def _begins_document(text: str, at: int, documents: list[tuple[str, bool]]) -> i
 
 
 def _end_of_document(text: str, at: int, last: str, behind_tabs: bool) -> int:
-    """Where the line ends that ends a here-document whose body begins at a place; -1 if it does not end."""
+    """The end of the line that closes a here-document whose body begins at `at`; -1 if no line does."""
     while (end := text.find("\n", at)) >= 0:
         line = text[at:end]
         if (line.lstrip("\t") if behind_tabs else line) == last:

@@ -121,7 +121,7 @@ def git_folder(folder: str) -> tuple[str, str] | None:
 
 
 def _is_repository(own: str) -> bool:
-    """Whether git uses a `.git` folder. It passes over one that is none, and goes on with the folder above."""
+    """Whether git takes a `.git` folder for a repository. If it does not, it looks in the folder above."""
     head = f"{own}/HEAD"
     if not os.path.lexists(head):
         return False

@@ -167,7 +167,7 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
 
 
 def _behind_options(argv: Sequence[str]) -> Iterator[int]:
-    """Where the first word of a command that is neither an option nor the value of an option may stand."""
+    """Each place where the first word may stand that is neither an option of the command nor the value of one."""
     alone = 0  # words that do not follow an option, and so are no values
     for at in range(2, len(argv)):
         if argv[at][:1] != "-":

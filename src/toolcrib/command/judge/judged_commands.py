@@ -229,7 +229,7 @@ class PlanJudge:
             try:
                 found = git_folder(posixpath.join(at, known.folder))
             except (NotUnderstood, OSError, ValueError):
-                continue  # git_reads_elsewhere says so
+                continue  # `git_reads_elsewhere` reports it
             if found is None or not all(
                 _lies_in(posixpath.join(at, one.path), found[0]) for one in known.operands
             ):
@@ -251,7 +251,7 @@ def _in_repository(one: TouchedPath, at: str, links: Links) -> Iterator[Operand]
     try:
         found = git_folder(at)
     except (NotUnderstood, OSError, ValueError):
-        return  # git_reads_elsewhere says so
+        return  # `git_reads_elsewhere` reports it
     if found is not None:
         place = paths.relative(posixpath.normpath(posixpath.join(found[0], one.in_tree)), links.root)
         if not place.startswith("/"):

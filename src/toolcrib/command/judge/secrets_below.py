@@ -1,6 +1,6 @@
 """The files below a folder that may hold secrets by their names, which a search through the folder would show unasked.
 
-Of the folder of a version control only its settings count, and only if a credential stands in them.
+In the folder of a version control, only the settings count, and only if a credential stands in them.
 """
 
 from __future__ import annotations

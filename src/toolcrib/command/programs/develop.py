@@ -90,7 +90,7 @@ def _no_emit(found: Arguments) -> None:
 
 
 def _many_packages(found: Arguments) -> None:
-    """Of one package that is a program, go build puts that program beside the sources; of several it only compiles."""
+    """Requires several packages: go build puts the program of a single package beside its sources."""
     if not any(name.endswith("...") for name in found.of("read")):
         raise NotProved("go build: leaves a program in the folder (./... compiles all packages)")
 

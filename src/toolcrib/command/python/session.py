@@ -50,7 +50,7 @@ class SessionInterrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a piece of code. `error` is the name of what was raised; `figures` are pictures as base64."""
+    """The result of a piece of code. `error` is the name of the exception; `figures` are pictures in base64."""
 
     value: str | None
     error: str | None

@@ -186,7 +186,7 @@ def without_invisible(definition: RemoteDefinition) -> RemoteDefinition:
 
 
 def without_words(definition: RemoteDefinition, notice: str) -> RemoteDefinition:
-    """The definition without the server's own words, but for names: a notice in place of its description."""
+    """The definition with a notice as its description. Of the server's own words only the names stay."""
     return replace(
         without_invisible(definition),
         title="",

@@ -15,7 +15,7 @@ __all__ = [
     "leaf_of",
 ]
 
-# Of an error of the protocol that one of our own transports gives in the place of an answer.
+# Parts of the error of the protocol that our own transports put in the place of an answer.
 LOST = -32098  # its code
 NOT_SENT = "toolcrib/not-sent"  # in its data: the request never reached the server
 STATUS = "toolcrib/status"  # in its data: the HTTP status of the answer

@@ -167,7 +167,7 @@ class StdioLink:
                     del pieces[1:]  # its beginning is enough to know which request it answers
 
     def _message(self, line: bytes) -> Any:
-        """The message on a line; None for a line that is none."""
+        """The message on a line; None if the line holds no message."""
         from mcp.shared.message import SessionMessage
 
         line = line.strip()

@@ -356,7 +356,7 @@ class RunReport:
         return told
 
     async def aclose(self) -> None:
-        """Tell no more."""
+        """Stop reporting to the run."""
         self._toolset._reports.remove(self)
 
 

@@ -211,7 +211,7 @@ class McpFace:
         self._calls.clear()
 
     async def _watch(self) -> None:
-        """Tell clients when the tools or the policy changed. A toolset says so by its version alone."""
+        """Tell clients when tools or policy changed. It polls, since a toolset shows a change by its version only."""
         known: tuple[Any, ...] | None = None
         while True:
             with suppress(Exception):  # of anybody's toolset

@@ -62,7 +62,7 @@ class Slots:
         self._inside += 1
 
     def leave(self) -> None:
-        """Count a call no more that waited for a slot and got none."""
+        """Stop counting a call that waited for a slot and got none."""
         self._inside -= 1
 
     async def take(self) -> None:

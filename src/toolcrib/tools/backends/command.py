@@ -46,7 +46,7 @@ CHUNK = 1_000_000  # bytes of a file that one command reads
 MAX_LISTED = 50_000_000  # bytes of one listing
 OUT, ROUND, PART_IS_FILE = 81, 82, 84  # exit codes of our scripts
 
-# Where a path leads: of its folders the real path, of a link what it leads to, and what does not exist as written.
+# Resolves a path: folders to their real path, a link to its target. Names that do not exist stay as written.
 RESOLVE = r"""
 top=$(pwd -P && printf x) && top=${top%?x} || exit 1
 lead() {

@@ -174,7 +174,7 @@ class Backend(Protocol):
     # Paths: pure but for `accesses_to` and `leads_to`, which look where links lead.
 
     def place(self, path: str) -> BackendPath:
-        """The path as it will be used; ToolError if it is none or lies outside."""
+        """The path as it will be used. Raises ToolError if it can be no path, or lies outside."""
         ...
 
     def resource(self, path: str) -> str:

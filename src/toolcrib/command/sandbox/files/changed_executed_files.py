@@ -41,7 +41,7 @@ def _compare(workspace: str, before: State, launch: Launch) -> None:
 
 
 def _changed(path: str, before: dict[str, SavedFile], after: dict[str, SavedFile]) -> bool:
-    """Whether what a program would run has changed; what was only removed runs no more."""
+    """Whether what a program would run has changed. A removal does not count, since nothing is left to run."""
     if before == after or not after or (path.startswith(ENVIRONMENTS) and not before):
         return False
     if os.path.basename(path) == PACKAGE:

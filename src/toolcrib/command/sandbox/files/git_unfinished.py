@@ -17,7 +17,7 @@ STEPS = frozenset(
 )
 STRATEGIES = frozenset(b"ort recursive resolve octopus ours subtree".split())
 USUAL_STRATEGY = b"recursive\n"  # known to every version
-# Of a series of picks, beside its strategy.
+# Options that may stay in a stopped series of picks, beside its strategy.
 OPTIONS = frozenset(
     b"no-commit edit allow-empty allow-empty-message drop-redundant-commits keep-redundant-commits signoff "
     b"record-origin allow-ff mainline gpg-sign strategy-option allow-rerere-auto default-msg-cleanup "

@@ -8,7 +8,7 @@ from toolcrib.command.sandbox.files.git_files import common_folder, content, pla
 
 
 def repository_of_worktree(root: str) -> str:
-    """The folder of the repository that a workspace is a worktree of; "" where it is none, or does not prove it.
+    """The folder of the repository that a workspace is a worktree of; "" if it is none, or that cannot be proved.
 
     Anybody can write a `.git` that leads to a foreign repository. Only git writes, into the repository, where its
     worktrees are, so that has to name this workspace.

@@ -38,7 +38,7 @@ def remove_tree_in(parent: int, name: str) -> None:
 
 
 def _remove_folder(parent: int, top: str) -> None:
-    """Remove a folder by its name in another. A folder that cannot be emptied stays. Raises OSError if it is none."""
+    """Remove a folder by its name in another; one that cannot be emptied stays. Raises OSError if it is no folder."""
     fd = _opened(parent, top)
     outer: list[
         tuple[str, list[str], Identity]

@@ -107,7 +107,7 @@ def _read(path: str, stamp: tuple[int, ...]) -> bytes | None:
 
 
 def cleaned(data: bytes) -> bytes | None:
-    """Settings without the lines that hold a credential; None where there is none, b"" where one goes on over lines.
+    """Settings without lines that hold a credential; None if no line does, b"" if a credential goes on over lines.
 
     >>> cleaned(b"[user]\\n\\tname = Ann\\n[http]\\n\\textraHeader = Authorization: Bearer abc\\n")
     b'[user]\\n\\tname = Ann\\n[http]\\n'

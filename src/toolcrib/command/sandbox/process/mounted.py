@@ -25,7 +25,7 @@ TRIES = 2  # mounts that are made or removed meanwhile come into the sandbox too
 PIPE = "\x00"  # stands for the descriptor of the pipe among the words of a command line
 NEW_ROOT = b"/newroot"  # where bwrap builds the file system of a command
 KINDS = (b"tmpfs", b"proc", b"devpts", b"mqueue")  # of file systems that are made anew for a command
-# Where it makes some that it is not told of.
+# Where bwrap mounts such file systems without being told to.
 OF_BWRAP = (
     b"/", b"/dev", b"/dev/pts", b"/dev/shm", b"/dev/mqueue", b"/proc", b"/proc/sys", b"/proc/sysrq-trigger",
     b"/proc/irq", b"/proc/bus",

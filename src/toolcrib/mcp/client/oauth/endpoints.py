@@ -36,7 +36,7 @@ LOOPBACK = ("localhost", "*.localhost", "127.0.0.0/8", "::1")
 
 @dataclass(frozen=True, slots=True)
 class EndpointReply:
-    """An answer of an endpoint. `data` is its JSON object; empty if it is none."""
+    """An answer of an endpoint. `data` is its JSON object; empty if the answer is none."""
 
     status: int
     data: Mapping[str, Any]

@@ -20,7 +20,7 @@ __all__ = ["TokenEndpoint", "TokenRefused", "TokenSet", "workload_assertion"]
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 PASSING = ("temporarily_unavailable", "server_error", "slow_down")  # errors that say nothing about the token
 MAX_TOKEN = 60_000  # characters; servers take headers of 8 to 64 KB
-MAX_LIFETIME = 10 * 365 * 86400  # seconds; what a server says beyond that is as good as never
+MAX_LIFETIME = 10 * 365 * 86400  # seconds; a longer lifetime counts as this one
 MARGIN = 60.0  # seconds before its end in which a token is renewed; a tenth of its lifetime if that is less
 
 

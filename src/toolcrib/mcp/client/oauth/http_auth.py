@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_auth"]
 
-# Of the JSON-RPC error in place of an answer; not -32001, by which the SDK means that there was none in time.
+# Code of the JSON-RPC error that takes the place of an answer. -32001 is the SDK's, for an answer that did not come.
 ERROR_CODE = -32097
 SIGNED = "toolcrib.oauth"  # an extension of requests that got their token here
 ROUNDS = 5  # a token, a nonce, a renewed token, a login, more scopes

@@ -22,7 +22,7 @@ from toolcrib.models import Model, Scripted, Turn, resolve_model
 SERVERS = Path(__file__).parent / "mcp_servers"
 TASK = "We need two chisels and a saw. Order what is missing, and say when it comes."
 
-# As it stands in a .mcp.json, but for `trusted`: the annotations of these two servers count.
+# As it stands in a .mcp.json, except for `trusted`: the annotations of these two servers count.
 CONFIGURATION = {
     "mcpServers": {
         "stock": {"command": sys.executable, "args": [str(SERVERS / "stock.py")], "trusted": True},

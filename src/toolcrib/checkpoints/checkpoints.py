@@ -444,7 +444,7 @@ class Checkpoints:
         )
 
     def _left_out(self, before: FileTree) -> dict[str, str]:
-        """What was not covered when an undo began, and is still there: the ignore rules that said so may be gone."""
+        """The paths that were not covered when an undo began, and still exist. Their ignore rules may be gone now."""
         return {
             path: why
             for path, why in before.not_covered.items()

@@ -191,7 +191,7 @@ class ContentStore:
 
 
 def _pieces(fd: int, size: int | None = None) -> Iterator[bytes]:
-    """What can be read of an open file; with `size`, at most that and one byte more."""
+    """The content of an open file, piece by piece; with `size`, at most `size` + 1 bytes of it."""
     left = sys.maxsize if size is None else size + 1
     while left > 0 and (piece := os.read(fd, min(WHOLE, left))):
         left -= len(piece)

@@ -96,7 +96,7 @@ def entry_of(
 
 
 def kind_of_mode(mode: int) -> str:
-    """What kind of thing a status is of."""
+    """The kind of a path (FILE, FOLDER, LINK, OTHER) by its mode."""
     if stat.S_ISREG(mode):
         return FILE
     if stat.S_ISDIR(mode):

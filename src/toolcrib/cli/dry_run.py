@@ -25,7 +25,7 @@ async def dry_run(
     user_texts: Sequence[str] = (),
     covers: Covers | None = None,
 ) -> tuple[PolicyRequest, Prepared]:
-    """What a policy (or else the box's own) is asked about a call, and the call as it is prepared under it.
+    """The request that a policy (or else the box's own) gets about a call, and the call as prepared under it.
 
     `tainted`: the run has already read something from outside. `user_texts`: what its user has written. `covers`:
     what the checkpoint before it covers. Raises MissingTool, or ToolcribError for a call that cannot be made.
@@ -41,5 +41,5 @@ async def dry_run(
 
 
 async def policy_request(box: Toolbox, call: ToolCall) -> PolicyRequest:
-    """What the box's policy is asked about a call. Raises as `dry_run` does."""
+    """The request that the box's policy gets about a call. Raises as `dry_run` does."""
     return (await dry_run(box, call))[0]

@@ -25,7 +25,7 @@ HELP = """\
 
 
 class Kind(NamedTuple):
-    """What questions have in common that are asked as one. `alone` is the number of one that is asked by itself."""
+    """What questions have in common that are asked as one. `alone` is -1; a question asked by itself has its number."""
 
     what: str
     effect: str
@@ -91,11 +91,11 @@ async def _ask_group(console: Console, kind: Kind, group: Sequence[Question]) ->
 
 
 def _kind_of(question: Question, number: int) -> Kind:
-    """The kind of a question. What a person has to look at by itself is of a kind of its own."""
+    """The kind of a question. One that a person has to look at by itself has a kind of its own."""
     arguments = question.arguments if isinstance(question.arguments, dict) else {}
     leads_elsewhere = question.preview.startswith("it leads to ")
     by_itself = question.strict or question.edits or leads_elsewhere or question.patterns
-    # What does not fit on its line would be approved unseen: of a path, the end says what it is.
+    # A path that does not fit on its line would be approved unseen, and its end says most.
     too_long = len(on_one_line(str(arguments.get("path", "")))) > SHOWN_PATH
     alone = number if by_itself or too_long else -1
     if question.effect == "write" and question.preview and _is_edit(arguments):

@@ -139,7 +139,7 @@ async def load_tool_with(deps: Any, assembly: Assembly, name: str) -> tuple[Load
 
 
 def why_not_there(name: str) -> str:
-    """What a built-in tool that is not there needs; "" for another name."""
+    """What a missing built-in tool needs; "" for any other name."""
     if name == "fetch":
         return "it needs the network: --allow-host HOST, or --network on"
     if name in ("apply_patch", "edit_file", "multi_edit"):

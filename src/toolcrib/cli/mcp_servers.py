@@ -250,7 +250,7 @@ def _by_manifest(servers: Iterable[McpServer]) -> tuple[list[McpServer], list[Mc
 
 
 def _beginning(server: McpServer) -> str:
-    """What the shown names of a server's tools begin with, also where they are too long."""
+    """The beginning of the shown names of a server's tools, also of those that are shortened."""
     return shown_server(server.name)[:LONGEST_SERVER]
 
 

@@ -64,7 +64,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value in TOML. JSON's strings are TOML's, but for DEL."""
+    """A value in TOML. Strings are written as in JSON, except for the character DEL."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -135,7 +135,7 @@ def _toolbox(assembly: Assembly, patterns: tuple[str, ...], autonomy: AutonomyNa
 
 
 def _unknown_tools(assembly: Assembly, patterns: Collection[str]) -> Iterator[str]:
-    """What a person should know of names of tools that the run does not have, those of toolsets aside."""
+    """Notes for a person about names of tools that the run does not have, except those of toolsets."""
     if any(is_toolset(tool) for tool in assembly.named):
         return
     for pattern in patterns:

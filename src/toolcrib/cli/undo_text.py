@@ -134,7 +134,7 @@ def _reasons(words: str, reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def _size(change: Change, checkpoints: Checkpoints) -> str:
-    """How many lines come and go; for what is no text, what it is."""
+    """The number of added and removed lines; for a file that is no text, its kind."""
     kinds = {_kind(change.have), _kind(change.want)} - {""}
     if kinds != {"file"}:
         return f"  ({' to '.join(sorted(kinds))})" if kinds != {"folder"} else "/"

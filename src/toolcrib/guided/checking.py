@@ -15,7 +15,7 @@ SHOWN = 80  # characters of a wrong text that are shown
 
 
 def check(constraint: Any, value: Any) -> tuple[FieldError, ...]:
-    """What is wrong with a value; empty if it is what the constraint says."""
+    """What is wrong with a value by a constraint; empty if it fits."""
     if isinstance(constraint, JsonSchema):
         return constraint.validate(value)
     if isinstance(constraint, ToolCalls):

@@ -261,7 +261,7 @@ def write_lark(rules: Rules, start: str) -> str:
     """The rules as Lark, as llguidance and OpenAI read it. The rule of the whole text becomes `start`.
 
     Their lexer takes the longest terminal that matches, while our grammars have no lexer. So each character becomes a
-    terminal of its own, but for texts whose first character begins no other terminal.
+    terminal of its own, except in texts whose first character begins no other terminal.
     """
     names = _new_names(rules, start, "start", "_")
     whole = _distinct_texts(rules)

@@ -28,7 +28,7 @@ def nodes_of(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def openai_limits(schema: Mapping[str, Any]) -> str:
-    """What of a strict schema is too much for OpenAI (structured outputs guide, 2026); "" for nothing."""
+    """The limit of OpenAI's that a strict schema exceeds, in words (structured outputs guide, 2026); "" for none."""
     properties = values = characters = 0
     for node in nodes_of(schema):
         names = [*node.get("properties", ()), *node.get("$defs", ())]
@@ -54,7 +54,7 @@ def _object_depth(node: Any) -> int:
 
 
 def anthropic_limits(schema: Mapping[str, Any]) -> str:
-    """What of one strict schema is too much for Anthropic (structured outputs page, 2026-09); "" for nothing.
+    """The limit of Anthropic's that a strict schema exceeds, in words (structured outputs page, 2026-09); "" for none.
 
     The limits hold for all strict schemas of a request together.
     """

@@ -32,7 +32,7 @@ class Lowered:
     `fields` are merged into the request's body. `guarantee` never says more than the server promises:
 
     - "enforced": the server writes nothing else, as long as the answer is complete
-    - "enforced in part": but for what `losses` list
+    - "enforced in part": as above, except for what `losses` list
     - "JSON only": some JSON, of any shape
     - "biased": the options are likelier
     - "prompted": the model was asked to

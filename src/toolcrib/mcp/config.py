@@ -216,7 +216,7 @@ def _problems(server: McpServer) -> list[str]:
 
 
 def _unsendable(server: McpServer) -> Iterator[str]:
-    """What no process can be started with and no request can have. Values may be credentials, so none is shown."""
+    """The problems of values that no process or request can be given. Values may be credentials: none is shown."""
     for name, words in (("command", server.command), ("cwd", (server.cwd or "",))):
         if not all(map(_is_text_for_a_process, words)):
             yield f"{name} has a character that no process can be given"

@@ -132,9 +132,9 @@ class MaskedEvents:
         return made
 
     def _successive(self, shown: OpenReports, place: tuple[Any, ...], value: Any) -> Any:
-        """What a tool reported, without secrets, also those spread over the texts at one place of its reports.
+        """A tool's report without secrets, even if one is spread over several reports, at the same place in each.
 
-        An object in which nothing is masked stays the object that it is.
+        An object in which nothing is masked is returned as it is.
         """
         data = replace_strings(value, str, other=_as_data)
         whole = self._masking.mask_report(data)

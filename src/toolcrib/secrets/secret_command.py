@@ -64,7 +64,7 @@ class SecretCommand:
 
 
 def _printed(child: subprocess.Popen[bytes], until: float) -> bytes | None:
-    """What a program prints until it ends, but not much more than a value may have; None when the time is up."""
+    """The output of a program up to its end, cut a little beyond the longest value; None when the time is up."""
     assert child.stdout is not None
     stdout, out = child.stdout, bytearray()
 

@@ -40,7 +40,7 @@ class Document:
 
 
 def read_notebook(data: bytes, shown: str) -> Document | None:
-    """The cells of a Jupyter notebook with their outputs; None if it is none. Raises ToolError if it is too large."""
+    """The cells of a Jupyter notebook with outputs; None for other data. Raises ToolError if it is too large."""
     if sum(map(data.count, (b"[", b"{", b","))) > MAX_VALUES:
         raise ToolError(
             f"{shown} is a notebook of more than {MAX_VALUES:,} values, which is too much to be shown."

@@ -157,7 +157,7 @@ def _beginning_at(matches: list[Match], line: int, source: Source, shown: str) -
 
 
 def _made_already(matches: list[Match], source: Source, old: str, new: str, shown: str) -> str:
-    """What to say if the file reads as it would after the edit; "" if it does not, or nobody can tell."""
+    """The message that a file already reads as it would after the edit; "" if it does not, or that is not certain."""
     if len("".join(new.split())) < TELLING:
         return ""
     if not matches:

@@ -1,7 +1,7 @@
 """Which tools for changing files a model is offered: a table of models.
 
 Measured on 17 models: exact replacement and addresses of lines are equal (64 and 63 % of tasks), patches are far behind
-(47 %) but for models that were trained on them. Two ways of editing at once only make a model choose.
+(47 %) except with models that were trained on them. Two ways of editing at once only make a model choose.
 """
 
 from __future__ import annotations

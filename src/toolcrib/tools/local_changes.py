@@ -148,7 +148,7 @@ class ChangeSet:
                     changed[target] = change.data
         accept_changes(self.workspace.root.path, changed)
 
-    # Planning: nothing is changed but for missing folders.
+    # Planning: nothing is changed, except that missing folders are made.
 
     def _plan(self, change: Change) -> bool:
         """Adds the steps of a change; whether there will be a file where none was."""

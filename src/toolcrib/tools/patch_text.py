@@ -121,7 +121,7 @@ def _wrong(number: int, line: str, why: str) -> ToolError:
 
 
 def patched(shown: str, source: Source, chunks: list[Chunk]) -> list[Match]:
-    """What the chunks replace in a text, in its order. Lines that only locate a chunk are not touched."""
+    """The replacements that chunks make in a text, in the text's order. Context lines are not touched."""
     found: list[Match] = []
     position = 0
     for number, chunk in enumerate(chunks, 1):

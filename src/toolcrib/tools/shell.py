@@ -151,7 +151,7 @@ class Shell(
         return self._work.doubt(params)
 
     def preview(self, params: ShellParams) -> Preview:
-        """What exactly would run, bound to the very folder that it would run in and to the code that it runs."""
+        """The exact command. An answer holds only for this folder, and for the present code that the command runs."""
         return self._work.preview(params)
 
     def unavailable(self) -> str | None:

@@ -29,7 +29,7 @@ PROVED: tuple[ShellKind, ...] = ("bash", "sh")
 
 
 class Asked(NamedTuple):
-    """What was asked for, as far as it is judged."""
+    """The parts of a call of `shell` that are judged."""
 
     command: str
     env: tuple[tuple[str, str], ...]

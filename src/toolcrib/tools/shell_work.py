@@ -159,7 +159,7 @@ class ShellWork:
         return Doubt(reason) if reason else None
 
     def preview(self, params: ShellParams) -> Preview:
-        """What exactly would run, bound to the very folder that it would run in and to the code that it runs."""
+        """The exact command. An answer holds only for this folder, and for the present code that the command runs."""
         command = self._judge(params)
         folder = self.workspace.stat(params.workdir)
         digest = folder.identity if folder is not None else "no such folder"

@@ -169,7 +169,7 @@ class Workspace:
     def accesses_to(
         self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = "", contents: bool = False
     ) -> tuple[Access, ...]:
-        """What a tool reaches by a path as a model writes it: the name, and where it leads, if to another place.
+        """The accesses of a tool that uses a path as a model writes it: to this path, and to where links lead.
 
         With `subtree` the tool must ask `ctx.permits` about all that it finds there; with `contents` it gives what
         stands in files, which may be secrets by their names.

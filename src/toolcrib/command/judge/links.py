@@ -54,7 +54,7 @@ class Links:
                 yield from self._below(name, contents)
 
     def _matches(self, pattern: str) -> list[str] | None:
-        """What a pattern matches; None where too many names would be looked at: links to folders make many of few."""
+        """The paths that a pattern matches; None if too many names would be looked at, as through links to folders."""
         found, left = ["/" if pattern.startswith("/") else self.folder], MAX_LOOKED_AT
         for part in filter(None, pattern.split("/")):
             if not glob.has_magic(part):
@@ -87,7 +87,7 @@ class Links:
             yield leads, f"{paths.relative(name, self.root)} -> {wrong}"
 
     def _below(self, folder: str, contents: bool) -> Iterator[tuple[str, str]]:
-        """What links in a folder lead to, and those in the folders of the workspace that they lead to."""
+        """The objections to links in a folder, and in the folders of the workspace to which these links lead."""
         waiting, seen, left = [os.path.realpath(folder)], set[str](), MAX_NAMES
         while waiting:
             at = waiting.pop()

@@ -54,7 +54,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """What stands there in the text that is judged."""
+        """The part of the judged text that the node covers."""
         return self.raw[self.start : self.end].decode("utf-8", "replace")
 
     @property

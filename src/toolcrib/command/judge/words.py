@@ -112,7 +112,7 @@ def _pieces(node: Node, inner: Inner, variables: Variables) -> list[WordPart]:
 
 
 def _known(node: Node, variables: Variables, *, quoted: bool) -> str | LoopName | Substitution | None:
-    """What `$name` or `${name}` stands for: a value, or what will have set it. None where it is not known."""
+    """The value of `$name` or `${name}`, or what sets it when the command runs. None where that is not known."""
     match = VARIABLE.fullmatch(node.text) if node.kind in ("simple_expansion", "expansion") else None
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Programs that pack and unpack, or look into packed files. Packers write, but for options to list, test or print."""
+"""Programs that pack and unpack, or look into packed files. Packers write, except with options to list, test or print."""
 
 from __future__ import annotations
 

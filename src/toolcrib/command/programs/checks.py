@@ -117,7 +117,7 @@ def omitted_processes(found: Arguments) -> None:
 
 
 def settings(found: Arguments) -> None:
-    """What only names settings: `sysctl kernel.hostname`. BSD sets one by `name:value`, too."""
+    """Accepts words that only name settings: `sysctl kernel.hostname`. BSD also sets one by `name:value`."""
     words = found.of("data")
     if any("=" in word or ":" in word for word in words):
         raise NotProved("sysctl: sets a value")

@@ -1,4 +1,4 @@
-"""Bubblewrap: own namespaces, a file system that is read-only but for the workspace, and our seccomp filter.
+"""Bubblewrap: own namespaces, a file system that is read-only except for the workspace, and our seccomp filter.
 
 Needs the `bwrap` program and unprivileged user namespaces. Everything a command starts lives in its process namespace
 and ends with it; its network namespace contains nothing but the command.

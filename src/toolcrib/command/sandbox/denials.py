@@ -310,7 +310,8 @@ def _is_file_or_folder(path: str) -> bool:
 
 
 def _write_permission(path: str, view: FileView) -> Permission | None:
-    """What a person may be asked for: nothing for secrets, for what programs obey, and for sockets and devices."""
+    """The permission to write that a person may be asked for. None for secrets, for files that programs obey, and for
+    sockets and devices."""
     real = os.path.realpath(path)
     if os.path.lexists(real) and not _is_file_or_folder(real):
         return None
@@ -325,7 +326,7 @@ def _could_write(path: str) -> bool:
 
 
 def _paths(line: str, cwd: str) -> Iterator[str]:
-    """What looks like a path in a line, made absolute. The last comes first: messages end with what they are about."""
+    """The texts in a line that look like paths, made absolute. The last one is first: a message mostly is about it."""
     line = BY_A_SHELL.sub(": ", line)
     found = [match[1] or match[2] for match in PATH.finditer(line)]
     for text in reversed(found[-8:]):

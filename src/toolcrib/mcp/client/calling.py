@@ -91,7 +91,7 @@ async def ask_remote(
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a request carries of the answers before it: the responses to what the server wanted, and its state."""
+    """What a repeated request carries: the responses to what the server wanted in its last answer, and its state."""
 
     responses: dict[str, Any] | None = None
     state: str | None = None

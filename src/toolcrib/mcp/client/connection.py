@@ -1,8 +1,8 @@
 """One connection to a server: a task that owns it, and requests that any task may send.
 
 The SDK's objects must be entered and left by one task, so a task of its own does both. Requests go straight to the
-SDK's dispatcher, as JSON data: what is odd in an answer then costs nothing but itself, where the SDK's session would
-raise. The session does the handshake and answers what the server asks.
+SDK's dispatcher, as JSON data. Then only the odd part of an answer is lost, where the SDK's session would raise. The
+session does the handshake and answers what the server asks.
 """
 
 from __future__ import annotations

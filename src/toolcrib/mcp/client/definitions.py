@@ -86,7 +86,7 @@ def read_definitions(server: str, listed: Any) -> tuple[list[RemoteDefinition], 
 
 
 def visible_text(text: str) -> str:
-    """A text without the characters that a person does not see, but for those that join emoji and letters."""
+    """A text without the characters that a person does not see, except those that join emoji and letters."""
     if text.isascii() and text.isprintable():
         return text
 

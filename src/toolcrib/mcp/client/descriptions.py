@@ -151,7 +151,7 @@ def findings(
 
 
 def foreign_names(tools: Iterable[tuple[str, str]]) -> dict[str, re.Pattern[str]]:
-    """What finds the names of each server's tools, of (server, tool).
+    """For each server, an expression that finds the names of its tools in a text; `tools` are (server, tool).
 
     A plain word such as "search" says nothing by itself, so it counts only where the text calls it a tool. A name that
     several servers have is nobody's.

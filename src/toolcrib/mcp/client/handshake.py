@@ -116,7 +116,7 @@ def new_session(
 
 
 async def _ignored(problem: Exception) -> None:
-    """What a transport could not read was told by the transport."""
+    """Does nothing: the transport itself reports what it cannot read."""
 
 
 async def negotiate(session: Any, era: str) -> None:

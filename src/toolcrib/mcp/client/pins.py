@@ -109,9 +109,9 @@ class JudgedTool:
         return None
 
     def difference(self, most: int | None = None) -> str:
-        """What a person reads before they approve it: what changed, or all of it, of that the first `most` lines.
+        """What a person reads before they approve it: the changes, or else the definition; its first `most` lines.
 
-        Nothing in it is hidden.
+        Invisible characters are shown.
         """
         now = _lines(self.definition)
         if self.pinned is None:

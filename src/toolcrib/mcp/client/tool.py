@@ -55,7 +55,7 @@ class RemoteTool(FunctionTool[..., Any]):
         super().__init__(self._call, facts, judged.shown.input_schema, self._hooks(), None)
 
     def _hooks(self) -> FunctionHooks[Any]:
-        """What makes a call ask, where the definition is suspicious or has changed."""
+        """The hooks that make a call ask, if the definition is suspicious or has changed."""
         doubt, judged = self.judged.doubt, self.judged
         if doubt is None:
             return {}

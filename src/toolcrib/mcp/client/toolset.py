@@ -311,7 +311,7 @@ class McpToolset:
         )
 
     def for_run(self, emit: Callable[[Event], None]) -> RunReport:
-        """What tells a run how the servers do; see `toolcrib.toolset.reporters`."""
+        """The object that reports to a run what happens to the servers; see `toolcrib.toolset.reporters`."""
         return RunReport(emit, self)
 
     def _changed(self, handle: ServerHandle) -> None:

@@ -171,7 +171,7 @@ class Backend(Protocol):
         """The reason why nothing may be changed now; None if changes are allowed."""
         ...
 
-    # Paths: pure but for `accesses_to` and `leads_to`, which look where links lead.
+    # Paths: pure, except `accesses_to` and `leads_to`, which look where links lead.
 
     def place(self, path: str) -> BackendPath:
         """The path as it will be used. Raises ToolError if it can be no path, or lies outside."""
@@ -184,7 +184,7 @@ class Backend(Protocol):
     def accesses_to(
         self, reach: Reach, path: str, *, subtree: bool = False, pattern: str = "", contents: bool = False
     ) -> tuple[Access, ...]:
-        """What a tool reaches by a path: the name, and where it leads, if to another place."""
+        """The accesses of a tool that uses a path: to the path as named, and to where links in it lead."""
         ...
 
     def leads_to(self, path: str) -> str | None:

@@ -48,7 +48,7 @@ def problem_of_paths(backend: Backend, *paths: str) -> str | None:
 
 
 def for_suggestions(permits: Permits) -> Permits:
-    """What may be looked at for a suggestion, which leaves out what is denied."""
+    """The permits for finding names to suggest. Denied names are left out of suggestions, so they are no refusals."""
     return lambda access: permits(replace(access, filtered=True))
 
 

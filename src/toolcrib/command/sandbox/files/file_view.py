@@ -97,7 +97,7 @@ class FileView:
         return self._opened(level)._without_denied(level)
 
     def _opened(self, level: Level) -> FileView:
-        """What is hidden below an opened path stays hidden."""
+        """This view with the further paths of a level opened. Paths that are hidden below them stay hidden."""
         writable, opened = level.writable, (*level.writable, *level.readable)
         if not opened:
             return self
@@ -112,7 +112,7 @@ class FileView:
         )
 
     def _without_denied(self, level: Level) -> FileView:
-        """Only paths that a command could reach at all are denied."""
+        """This view without what deny rules take from it. Paths that a command cannot reach anyway are not listed."""
         if not (level.hidden or level.read_only or level.blank):
             return self
         taken = dict.fromkeys((*level.hidden, *level.blank))

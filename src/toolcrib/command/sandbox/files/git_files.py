@@ -16,9 +16,9 @@ LEADS_TO = b"gitdir: "
 
 
 def content(path: str, *, behind_links: bool = True) -> bytes | None:
-    """What is in a file; b"" where nothing is, and None where it is no file, too large, shut, or a link.
+    """The content of a file; b"" if there is none, and None if it is no regular file, too large, or cannot be read.
 
-    Git follows links. Without `behind_links`, what a link leads to is not looked at.
+    Git follows links. Without `behind_links`, a link gives None.
     """
     try:
         fd = os.open(path, OPEN if behind_links else OPEN | NOFOLLOW)

@@ -46,7 +46,7 @@ def without_links(
 
 
 def entries_inside(folder: str) -> Iterator[os.DirEntry[str]]:
-    """What lies in a protected folder, the outermost first; nothing in a file. Git's `objects` are left out."""
+    """The entries below a protected folder, the outermost first; none for a file. Git's `objects` are left out."""
     todo = deque([folder])
     count = 0
     while todo:

@@ -67,7 +67,7 @@ def settings_of_git(home: str) -> list[str]:
 
 
 def readable_settings(path: str) -> bytes:
-    """What a command may see of a file, or all of it; nothing where it does not exist."""
+    """A file of settings without its credentials; b"" if it does not exist, or nothing of it may be shown."""
     data = without_credentials_in(path)
     if data is not None:
         return data
@@ -83,7 +83,7 @@ def readable_settings(path: str) -> bytes:
 
 
 def without_credentials_in(path: str) -> bytes | None:
-    """What a command may see of a file with credentials; b"" for nothing, and None where the file holds none."""
+    """A file of settings without its credentials; None if it holds none, b"" if nothing of it may be shown."""
     try:
         status = os.stat(path)
     except OSError:

@@ -47,7 +47,9 @@ class Restorer:
 
     def __init__(self, root: str, contents: ContentStore, token: str) -> None:
         self.kept: dict[str, str] = {}
-        self.aside: dict[str, str] = {}  # what stood in the way and could not be saved, and its name now
+        self.aside: dict[
+            str, str
+        ] = {}  # {path of what stood in the way and could not be saved: its new name}
         self._root = root
         self._contents = contents
         self._token = token

@@ -82,7 +82,7 @@ class _Folder:
     path: str
     handle: FolderHandle
     ignore: IgnoreRules
-    mode: int | None = None  # that it gets back
+    mode: int | None = None  # to be given back to it
     inner: list[str] = field(default_factory=list)
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolcrib.mcp.client.toolset import McpToolset
     from toolcrib.rules.trust import Trustable
 
-START_SECONDS = 120.0  # that a command waits for a server which it cannot do without
+START_SECONDS = 120.0  # seconds that a command waits for a server which it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _projects_files(workspace: str | Path, notes: list[str]) -> Iterator[tuple[s
         elif misplaced := misplaced_settings(workspace):
             notes.append(misplaced)
     except ToolcribError:
-        pass  # whoever reads the settings says so
+        pass  # reported where the settings are read
     for place in PROJECT_FILES:
         try:
             file = read_project_file(workspace, place)

@@ -93,7 +93,7 @@ async def predict(
         return outcome(Verb.DENY, decision.reason)
     if isinstance(prepared, Refused):
         name = prepared.call.name
-        reason = prepared.result.text.removeprefix(f'Tool "{name}" was not run: ')  # that is for a model
+        reason = prepared.result.text.removeprefix(f'Tool "{name}" was not run: ')  # meant for a model
         return outcome(Verb.DENY, reason, f"{TOOL}, whatever rules say")
     if refusal := _refused_by_workspace(request.prepared.tool, request):
         return outcome(Verb.DENY, refusal, f"{TOOL}, whatever rules say")

@@ -12,8 +12,8 @@ from toolcrib.visible import counted, escape_invisible, on_one_line
 if TYPE_CHECKING:
     from toolcrib.checkpoints import Change, Checkpoint, Checkpoints, Restoration
 
-MAX_FILES = 100  # that are listed; of further ones, the number
-MAX_NAMES = 3  # that are named on one line
+MAX_FILES = 100  # files that are listed; further ones are only counted
+MAX_NAMES = 3  # names on one line
 
 
 def undo_hint(checkpoints: Checkpoints, run: str, again: str = "toolcrib undo") -> str:

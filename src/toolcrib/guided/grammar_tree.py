@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 LAST: Final = 0x10FFFF
-MOST_REPEATS: Final = 10_000  # that are counted; a larger bound counts as none
+MOST_REPEATS: Final = 10_000  # a larger bound counts as none
 MOST_SYMBOLS: Final = 1_000_000
 SURROGATES: Final = (0xD800, 0xDFFF)  # code points that no text has
 

@@ -151,7 +151,7 @@ def _on_rung(constraint: Any, schema: JsonSchema, target: ServerTarget, rung: Ru
         losses += left_out
     weak = rung.weak if rung.weak is UNDOCUMENTED else (*rung.weak, *FORMATS)
     losses += [Loss(path, keyword, why) for path, keyword, why in weak_places(sent, weak)]
-    if wrap:  # what the object around the value may hold besides does not matter
+    if wrap:  # further fields of the object around the value do not matter
         losses = [replace(loss, path=unwrapped_path(loss.path)) for loss in losses if loss.path]
     held = [loss for loss in losses if loss.keyword not in NO_CONSTRAINTS]
     guarantee: Guarantee = rung.guarantee

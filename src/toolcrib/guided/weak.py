@@ -57,7 +57,7 @@ INTEGERS: Final = (
     *(Weak(word, "held to for integers alone", _is_no_integer) for word in ("minimum", "maximum")),
 )
 # A grammar knows no calendar; of names and addresses of hosts engines know the form alone. Measured with llguidance 1.9
-# and xgrammar 0.2.8; clouds say no more of theirs.
+# and xgrammar 0.2.8; cloud providers document no more.
 FORMATS: Final = (
     Weak(
         "format",

@@ -233,7 +233,7 @@ class Bench:
         for name, wrong in invalid_samples(spec.input_schema, fitting[0].arguments if fitting else {}):
             prepared = await self.box.prepare(ToolCall(self.name, wrong))
             if not isinstance(prepared, Refused):
-                continue  # what could be repaired
+                continue  # its arguments could be repaired
             if prepared.result.code is ErrorCode.INVALID_ARGUMENTS and name not in prepared.result.text:
                 self.report.error(
                     "words", f"the refusal of {wrong} does not name {name}: {prepared.result.text}"

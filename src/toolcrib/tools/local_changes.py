@@ -95,7 +95,7 @@ class FileStep:
     folder: FolderHandle
     name: str
     old: os.stat_result | None
-    expected: bool = False  # what was there was compared with a version
+    expected: bool = False  # whether the present file was compared with a version
     prepared: str = ""
     backup: str = ""
 
@@ -163,7 +163,7 @@ class ChangeSet:
             return False
         source = self._step(change.path, (Reach.DELETE, Reach.READ), must_exist=True)
         self._expect(source, change.expect)
-        source.expected = True  # it is removed, so that it must be what gets the new name
+        source.expected = True  # the file that is removed must be the one that got the new name
         target = self._step(change.to, (Reach.WRITE,))
         self._expect(target, ABSENT)
         return True

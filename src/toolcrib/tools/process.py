@@ -193,9 +193,7 @@ class LineSearch:
             start, data = process.output.read(self._at, PIECE)
             if not data:
                 break
-            more = (
-                start + len(data) < total
-            )  # then a line without an end is a long one, or what follows is lost
+            more = start + len(data) < total  # then an unfinished line is too long to wait for its end
             self.found = await self._matches(plain(data))
             whole_lines = data.rfind(b"\n") + 1
             if not whole_lines and (more or len(data) >= MAX_LINE):

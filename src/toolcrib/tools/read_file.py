@@ -181,7 +181,7 @@ class _Page:
         self.last = asked.offset - 1  # the last line shown
         self.bytes = 0
         self.size = 0  # characters of the line that is being read
-        self.taken: list[str] = []  # what is kept of it
+        self.taken: list[str] = []  # the part of that line that is kept
         self.full = False
         self.cut: tuple[int, int] | None = None  # the first line that was cut: its number, the next column
         self.longest = 0  # characters of the longest line shown

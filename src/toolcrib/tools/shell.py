@@ -156,7 +156,7 @@ class Shell(
 
     def unavailable(self) -> str | None:
         if not isinstance(self.place, Workspace):
-            return None  # that place is asked when a command runs
+            return None  # what that place can run shows when a command runs
         if sys.platform == "win32":
             return "commands are not run on Windows"
         from toolcrib.command.launch.shell_words import shell_words

@@ -201,7 +201,7 @@ def read_in(folder: FolderHandle, name: str, limit: int) -> bytes | None:
             raise too_large(name, limit)
         data = os.read(opened, status.st_size + 1)
         while status.st_size < len(data) <= limit and (more := os.read(opened, limit + 1 - len(data))):
-            data += more  # it grows just now, or its file system tells no sizes
+            data += more  # the file is growing, or its file system tells no sizes
     except OSError:
         return None
     finally:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolcrib.context import Context
 
-MAX_PERMISSIONS = 4  # that are asked for in one call
+MAX_PERMISSIONS = 4  # permissions that are asked for in one call
 MAX_PRINTED = 1_500  # bytes of output in the question
 REACH: dict[Literal["write", "read", "host", "network"], Reach] = {
     "write": Reach.WRITE,

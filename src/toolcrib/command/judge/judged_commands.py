@@ -27,7 +27,7 @@ from toolcrib.command.programs.options import Access, Effect, worst
 from toolcrib.command.programs.xargs import xargs_form
 from toolcrib.dataclass import dataclass
 
-MAX_FOLDERS = 8  # that a command might run in, after many a cd
+MAX_FOLDERS = 8  # folders that a command might run in, after several cd
 STDIN = "/dev/stdin"
 STORED_TOO = {"git diff", "git log", "git show", "git whatchanged", "git stash show"}
 Folders = tuple[str, ...]  # the first is where it runs if every cd before it worked

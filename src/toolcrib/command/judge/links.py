@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from toolcrib.command.judge import paths
 from toolcrib.dataclass import dataclass
 
-MAX_NAMES = 20_000  # that are looked at below one operand
+MAX_NAMES = 20_000  # names that are looked at below one operand
 MAX_LOOKED_AT = 200_000  # names, to match one pattern
 
 

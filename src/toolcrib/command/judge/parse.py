@@ -80,7 +80,10 @@ MAX_ROUNDS = 20
 MAX_LOOPS = 2  # inside of each other
 MAX_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
-SETS_VARIABLES = {"variable_assignment": 0, "for_statement": 1}  # and which of its parts is the name
+SETS_VARIABLES = {
+    "variable_assignment": 0,
+    "for_statement": 1,
+}  # {kind of a node that sets a variable: which of its parts is the name}
 
 
 def parse(text: str, *, run_by_us: bool = True) -> Plan:
@@ -284,7 +287,7 @@ class _Reader:
             raise NotProved("a loop")
         if written and b"\n" in node.raw[node.start : written[0].start]:
             raise NotProved("a loop whose first words stand on several lines")
-        if name.text in self.loops:  # what it holds after the inner loop is what that left in it
+        if name.text in self.loops:  # after the inner loop, the variable holds its last value
             raise NotProved("a loop inside a loop over the same variable")
         known = all(value.literal is not None or (self.run_by_us and _is_pattern(value)) for value in values)
         known = known or (self.run_by_us and len(values) == 1 and _is_printed(values[0]))

@@ -17,15 +17,14 @@ MAX_READ = 100_000  # characters of the texts that are commands or code, with al
 FILE_NAME = "<code that toolcrib reads>"
 OUR_CODE = re.compile(re.escape(FILE_NAME))
 UNKNOWN = "${_}"  # stands in a command for what is only known when the code runs
-# Functions that run a command, whatever object they belong to. Those of SHORT do where subprocess has them.
+# Functions that run a command, whatever object they belong to. Those of SHORT do so only as parts of subprocess.
 RUNS = re.compile(
     r"system|popen|Popen|check_call|check_output|getoutput|getstatusoutput|exec[lv]p?e?|spawn[lv]?p?e?|posix_spawnp?"
     r"|create_subprocess_(?:exec|shell)|subprocess_(?:exec|shell)"
 )
 TAKES_WORDS = re.compile(r"(?:exec|spawn)l.*|.*subprocess_exec")  # each argument is a word of the command
-NAMES_PROGRAM_APART = re.compile(
-    r"(?:exec|spawn)[lv].*|posix_spawnp?"
-)  # and then the words, with its name again
+# The first argument names the program, and the words that follow begin with its name again.
+NAMES_PROGRAM_APART = re.compile(r"(?:exec|spawn)[lv].*|posix_spawnp?")
 SHORT: tuple[str, ...] = ("run", "call")
 EVALUATES = ("exec", "eval")
 FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.command.sandbox.files.shown_settings import without_credentials_in
 
-MAX_NAMES = 200_000  # that are looked at for one command
+MAX_NAMES = 200_000  # names that are looked at for one command
 MAX_FOUND = 100  # paths; each is one more mount for a sandbox
 VERSION_CONTROL = (".git", ".hg", ".svn")
 SETTINGS = ("config", "config.worktree", "hgrc")

@@ -30,7 +30,7 @@ NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
 def answer(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> tuple[int, bytes] | None:
     """The status and the output of a command; None for one that has to be started."""
     if streams[1] is None:
-        return None  # what it says of that is its own
+        return None  # the program has words of its own for a closed output
     name, words = argv[0], argv[1:]
     if name in ("true", "false", "command") and not words:
         return int(name == "false"), b""

@@ -317,9 +317,7 @@ async def _compound(stage: Compound, state: _State, streams: Streams) -> int:
         return await _plan(plans[-1], state, streams) if len(plans) % 2 else 0
     while (await _plan(plans[0], state, streams) == 0) == (stage.kind == "while"):
         status = await _plan(plans[1], state, streams)
-        await asyncio.sleep(
-            ROUND
-        )  # what ends it from outside must come through, also where nothing is started
+        await asyncio.sleep(ROUND)  # lets a cancellation in, even if the loop starts nothing
     return status
 
 

@@ -48,7 +48,7 @@ class PipeReader:
         while block := await stream.read(MAX_PIPED):
             found += block
             if len(found) > MAX_PIPED:
-                self._transport.close()  # so that those who write end, as where nobody reads any more
+                self._transport.close()  # so that the writers end, as without a reader
                 return None
         return bytes(found)
 

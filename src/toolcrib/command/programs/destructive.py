@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 Check = Callable[[list[str]], str | None]  # of an argv, its name bare: what it would destroy
 
 HOME = "~"
-MAX_PATTERN = 200  # what is longer names nothing short
+MAX_PATTERN = 200  # characters; a longer pattern is not compared with the names of SYSTEM and programs
 SYSTEM = {
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/root",
     "/run", "/sbin", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/local",

@@ -13,9 +13,9 @@ from toolcrib.command.programs.listing import listing
 from toolcrib.dataclass import dataclass
 
 COUNT = re.compile(r"[1-9][0-9]{0,3}")
-MARK = re.compile(r"\{\}|%|@|[A-Z]+")  # that -I replaces
-NEWLINES = {"\\n", "\n"}  # as values of -d
-ECHO = "echo"  # which xargs runs if it is given no command
+MARK = re.compile(r"\{\}|%|@|[A-Z]+")  # texts that -I may replace
+NEWLINES = {"\\n", "\n"}  # values of -d that mean a line break
+ECHO = "echo"  # what xargs runs if it is given no command
 MAX_BYTES = 100_000  # of the words of one command, as far as it may be cut
 
 

@@ -22,7 +22,7 @@ from shlex import quote
 
 NO_FOLDER, GONE = 79, 78  # exit codes of our scripts
 MARK = "TOOLCRIB_PROCESS"
-PIECES = 16  # that one poll gives
+PIECES = 16  # pieces of output that one poll gives
 PATIENCE = 40  # steps that a poll waits for output, 3 seconds in all
 LEASE = 60  # seconds without a poll after which the command is ended
 

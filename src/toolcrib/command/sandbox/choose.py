@@ -81,7 +81,7 @@ def choose(
     if external:
         return ExternalSandbox(external, wanted)
     reasons: list[str] = []
-    better: list[str] = []  # the same, each with what would make it work
+    better: list[str] = []  # the reasons, each with how to make its back end work
     fixes: list[str] = []
     for backend in order:
         if sys.platform not in backend.platforms:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from toolcrib.command.sandbox.egress import Resolver
 
-DESCRIPTORS = 16  # that a launch may need at one time, and those of its process
-CHECKING = threading.Lock()  # so that launches side by side do not take the descriptors from each other
+DESCRIPTORS = 16  # file descriptors that a launch and its process may need at one time
+CHECKING = threading.Lock()  # held so that parallel launches do not take each other's descriptors
 
 
 class BackendOptions(TypedDict, total=False):

@@ -105,7 +105,7 @@ BY_A_FORBIDDEN_CALL = (-31, 159)  # SIGSYS, and as shells tell it
 NOT_RUN = (2, 126, 127)  # used wrongly, not executable, not found: as shells tell it
 BY_A_SHELL = re.compile(
     r"^[^\s:]{1,200}: (?:line )?\d{1,9}: (?:cannot (?:create|open) )?"
-)  # who says it, and where
+)  # the shell that says it, and the number of the line
 ADDRESS = re.compile(
     r"(?:host|host:|host=|to|lookup|resolve|enotfound|eai_again|//)\s*['\"]?([a-z0-9][a-z0-9.-]{0,200}\.[a-z]{2,24})(?::(\d{1,5}))?",
     re.IGNORECASE,

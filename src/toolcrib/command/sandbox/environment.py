@@ -22,7 +22,7 @@ INDEXES = (
     "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "npm_config_registry", "NPM_CONFIG_REGISTRY", "GOPROXY", "GOSUMDB",
     "GOFLAGS", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL",
 )  # fmt: skip
-LOCALE = re.compile(  # and not LC_API_KEY, though servers let it pass for its beginning
+LOCALE = re.compile(  # in full: people name other variables LC_*, too, since ssh servers accept those
     "LC_(ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME)"
 )
 

@@ -40,7 +40,7 @@ async def open_connection(
         raise ServerUnavailable(
             f'MCP server {config.name!r} needs the mcp package: pip install "toolcrib[mcp]"'
         )
-    if not hasattr(sys.modules.get("mcp"), "__all__"):  # what its module defines last
+    if not hasattr(sys.modules.get("mcp"), "__all__"):  # the module is not imported yet, or not to its end
         await asyncio.to_thread(import_module, "mcp")  # half a second, in which others go on
     options = {} if requests is None else requests.client_options()
 

@@ -36,7 +36,7 @@ __all__ = ["RESOURCE_TOOLS", "App", "app_of", "resource_tools"]
 
 RESOURCE_TOOLS = ("mcp_list_resources", "mcp_read_resource", "mcp_list_prompts", "mcp_get_prompt")
 MAX_PAGES = 20  # of one list
-MAX_ITEMS = 500  # that one list shows
+MAX_ITEMS = 500  # items that one list shows
 MAX_WORDS = 300  # characters of a name or a description in a list
 MAX_PARTS = 200  # contents of one resource, messages of one prompt
 LONGEST = 700.0  # seconds that a call may take: the servers' own times are shorter

@@ -114,7 +114,7 @@ class RunningCall:
                 task.cancel()
                 await asyncio.wait({task}, timeout=STOP)
             if task.done() and not task.cancelled():
-                task.exception()  # it was read, or does not matter any more
+                task.exception()  # retrieved, so that asyncio does not report it
             if not self._ended.done():
                 self._ended.set_result(None)
 

@@ -282,10 +282,10 @@ class ServerHandle:
         except MCPError as problem:
             if problem.code != METHOD_NOT_FOUND or "tools" in connection.info.get("capabilities", {}):
                 raise
-            listed, first, problems = [], {}, []  # it has none, and says so
+            listed, first, problems = [], {}, []  # it has declared that it has no tools
         if problems and not listed and self._manifest is not None:
             self.warn(problems[0])
-            return  # what was known is better
+            return  # the list that was known stays
         tools, odd = read_definitions(self.config.name, listed)
         if connection.modern:
             tools, more = _with_valid_headers(tools)

@@ -48,7 +48,7 @@ PAGE = 500  # tools of one page
 ANSWER_TIME = 600.0  # seconds that a person at the client has to answer
 WATCHING = 1.0  # seconds between looks at whether the tools changed
 CLOSING = 60.0  # seconds that calls and what clients began have to end when the last transport leaves
-RESERVED = "io.modelcontextprotocol/"  # what the protocol itself says in the data beside a result
+RESERVED = "io.modelcontextprotocol/"  # how the protocol's own keys begin in the `_meta` of a result
 KEPT = 60.0  # seconds that the result of a call is kept for which nobody waits at the moment
 CANNOT_ASK = (
     "The connected client cannot show questions to a person (it has no elicitation); the operator of this server may "

@@ -75,7 +75,7 @@ class ClientApprover:
         if response is None:
             return None
         if question.url and call.abilities.urls and response.action == "accept":
-            return Answer(Verdict.YES, by=BY, chosen=question.options[:1])  # that the address was opened
+            return Answer(Verdict.YES, by=BY, chosen=question.options[:1])  # yes, the address was opened
         return answer_to(question, response.model_dump(mode="json", exclude_none=True), by=BY)
 
 

@@ -164,7 +164,7 @@ class CommandRunner(Protocol):
 class Backend(Protocol):
     """Where files are: a folder of this machine (`Workspace`), a dictionary, a database, a container."""
 
-    seen: SeenVersions  # what each run last read
+    seen: SeenVersions  # the versions of files that each run last read
 
     @property
     def read_only(self) -> str | None:

@@ -16,7 +16,7 @@ from toolcrib.tools.textfile import decode, detect
 MANIFEST = "SKILL.md"
 MAX_BYTES = 100_000  # of a SKILL.md, or of another file of a skill
 MAX_SKILLS = 200
-MAX_FILES = 100  # that are listed of one skill
+MAX_FILES = 100  # files that are listed of one skill
 MAX_DEPTH = 4
 
 

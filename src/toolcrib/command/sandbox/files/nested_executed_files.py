@@ -17,7 +17,7 @@ from toolcrib.command.sandbox.interface import Launch
 
 __all__ = ["NestedFiles"]
 
-MAX_PLACES = 200  # that are recorded; where there are more, those that lie deepest are left as they are
+MAX_PLACES = 200  # places that are recorded; of more, the deepest are left as they are
 MAX_NAMES = 6
 # Packages that were installed bring such files along. Nobody opens these folders as projects.
 INSTALLED = {"node_modules", "site-packages", "vendor", ".git", ".venv", "venv"}

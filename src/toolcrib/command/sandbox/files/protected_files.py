@@ -88,7 +88,7 @@ class ProtectedFiles:
                 later._correct(path, before)
             try:
                 self._put_back(path, before, launch)
-            except OSError as problem:  # which keeps no other path from being put back
+            except OSError as problem:  # the other paths are put back all the same
                 launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
 
     def accept(self, path: str, data: bytes | None) -> None:

@@ -91,7 +91,7 @@ def _confine(given: dict[str, Any]) -> None:
             bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(kind, (bound, bound))
     if given["landlock"] is None and given["filter"] is None:
-        return  # what is executed confines itself, as a bwrap with the set-user-ID bit does, or nothing does
+        return  # the program confines itself, as a set-user-ID bwrap does, or runs unconfined
     kernel.no_new_privileges()
     if os.geteuid() == 0 and given["capabilities"]:
         kernel.drop_capabilities()

@@ -129,7 +129,7 @@ class Endpoints:
             return self._http()
         guard = self._guard()
         if (proxy := proxy_for(url)) is not None:
-            guard.check_url(url)  # what names resolve to is for the proxy to know, and to decide
+            guard.check_url(url)  # the proxy resolves names, and decides on their addresses
             return httpx2.AsyncClient(proxy=proxy, verify=_tls(), timeout=SECONDS, trust_env=False)
         transport = async_transport(guard, verify=_tls())
         return httpx2.AsyncClient(transport=transport, timeout=SECONDS, trust_env=False)

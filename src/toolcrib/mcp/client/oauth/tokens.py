@@ -105,7 +105,7 @@ class TokenSource:
             if login is not None and login.token is not None and login.token.due(self._now()):
                 login = await self._refreshed(login, login.token)
             if login is not None:
-                self._dpop_key(login)  # which cannot be read, is said here
+                self._dpop_key(login)  # raises if the key cannot be read
             return _with_another_token(login, None)
 
     def accepted(self, login: Login) -> None:
@@ -138,9 +138,7 @@ class TokenSource:
                 other = _with_another_token(await self._refreshed(login, login.token), rejected)
                 if other is not None:
                     return other
-                login = (
-                    self._memory.login
-                )  # it may say by now why there is no token; it still says which issuer
+                login = self._memory.login  # without a token it still has the issuer, and the reason
             return await self._new_login(login, challenge, (), rejected)
 
     async def after_403(self, used: TokenSet | None, challenge: Challenge) -> Login:

@@ -47,9 +47,7 @@ class Restorer:
 
     def __init__(self, root: str, contents: ContentStore, token: str) -> None:
         self.kept: dict[str, str] = {}
-        self.aside: dict[
-            str, str
-        ] = {}  # {path of what stood in the way and could not be saved: its new name}
+        self.aside: dict[str, str] = {}  # new names of what stood in the way and could not be saved
         self._root = root
         self._contents = contents
         self._token = token

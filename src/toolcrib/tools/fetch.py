@@ -124,9 +124,7 @@ class Fetch(
             raise ToolError(f"It was not fetched: {problem}")
         assert self.guard is not None
         first = parse_url(params.url)
-        transport = (
-            self._transport if self._transport is not None else await self._guarded_transport(self.guard)
-        )
+        transport = self._transport if self._transport is not None else await self._guarded(self.guard)
         client = httpx2.AsyncClient(
             transport=transport, follow_redirects=False, headers=HEADERS, trust_env=False
         )
@@ -145,7 +143,7 @@ class Fetch(
         ctx.report(tip=f"{answer.url.host}, {counted(len(body), 'byte')}")
         return _result_of(params, answer, body, whole)
 
-    async def _guarded_transport(self, guard: NetGuard) -> Any:
+    async def _guarded(self, guard: NetGuard) -> Any:
         import asyncio
 
         from toolcrib.net.transport import async_transport

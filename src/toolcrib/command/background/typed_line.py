@@ -46,9 +46,7 @@ def unfinished(text: str) -> str:
     """
     begins = at = 0
     inside: list[str] = []  # the sign that closes each open quote or bracket
-    documents: list[
-        tuple[str, bool]
-    ] = []  # from the next line on: what ends each, and if tabs may precede it
+    documents: list[tuple[str, bool]] = []  # that follow: what ends each, and if tabs may precede it
     while at < len(text):
         sign, closes = text[at], inside[-1] if inside else ""
         if sign == "\\" and closes != "'":

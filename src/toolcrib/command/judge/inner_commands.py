@@ -44,12 +44,8 @@ GIVES_CODE = re.compile(
     r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
 )  # to an interpreter
 CODE_FIRST = {"awk", "gawk", "mawk", "nawk", "sed"}
-EVALUATE = {
-    "printf",
-    "test",
-    "[",
-    "let",
-}  # a shell's builtins, which evaluate the name of a variable, and so may run code in it
+# As builtins of a shell these evaluate the name of a variable, and so may run code in it.
+EVALUATE = {"printf", "test", "[", "let"}
 PRINT = {"echo", ":", "exit", "figlet", *EVALUATE}
 
 

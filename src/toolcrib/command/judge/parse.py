@@ -80,10 +80,8 @@ MAX_ROUNDS = 20
 MAX_LOOPS = 2  # inside of each other
 MAX_INSIDE = 10
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
-SETS_VARIABLES = {
-    "variable_assignment": 0,
-    "for_statement": 1,
-}  # {kind of a node that sets a variable: which of its parts is the name}
+# {kind of a node that sets a variable: which of its parts is the name}
+SETS_VARIABLES = {"variable_assignment": 0, "for_statement": 1}
 
 
 def parse(text: str, *, run_by_us: bool = True) -> Plan:

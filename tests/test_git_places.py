@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cases import each
@@ -491,6 +491,7 @@ WORDS = ["[core]", "[CORE]", '[a "b"]', "[core]fsmonitor=x", "[", "fsmonitor = x
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=8), st.sampled_from(["\n", "\r\n"]))
+@example(["[user]", "name", "x\0y"], "\r\n")
 def test_what_stays_says_the_same_to_git(
     tmp_path_factory: pytest.TempPathFactory, words: list[str], end: str
 ) -> None:

@@ -106,13 +106,16 @@ def without_programs(data: bytes, known: set[ConfigLine], leads: Leads) -> tuple
     """
     kept: list[bytes] = []
     gone: dict[str, None] = {}
-    for raw, (line, name, key, sub, value) in zip(data.split(b"\n"), lines(data), strict=True):
+    *ended, last = data.split(b"\n")
+    # Each line goes with its end: to git, a carriage return that ends the file is an error.
+    raws = [*(raw + b"\n" for raw in ended), last]
+    for raw, (line, name, key, sub, value) in zip(raws, lines(data), strict=True):
         known_well = line in known and name != UNREADABLE_LINE
         if not name or known_well or _may_stay(line[0].partition(b".")[0], sub, key, value, leads):
             kept.append(raw)
         else:
             gone[name] = None
-    return b"\n".join(kept), list(gone)
+    return b"".join(kept), list(gone)
 
 
 def _may_stay(section: bytes, sub: bytes, key: bytes, value: bytes, leads: Leads) -> bool:

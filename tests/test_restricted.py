@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from toolcrib import Answer, Context, Effect, Question, Toolbox, Verdict, tool
 from toolcrib.audit import AuditLog
 from toolcrib.rules import Limit, RateLimits, Rule, RulePolicy, read_rules
-from toolcrib.toolbox.policy import Autonomy, Decision, Verb
+from toolcrib.toolbox.policy import Autonomy, Decision, PolicyRequest, Verb
 
 
 @tool(effect=Effect.READ, secrets=())
@@ -41,6 +43,7 @@ async def both(path: str, ctx: Context[Any]) -> str:
 
 
 TOOLS = [look, save, wipe, both]
+SAVING = PolicyRequest(save.facts, Effect.WRITE, None)
 ORDER = ["denied", "nobody_to_ask", None]
 
 
@@ -142,6 +145,42 @@ def test_a_box_follows_a_policy_that_is_set_while_it_is_made() -> None:
 
     box = Toolbox(TOOLS, policy=Late("full"))
     assert box.restricted().call_sync("save", {"path": "a"}).code == "denied"
+
+
+def test_helpers_decide_by_the_policy_that_was_set_last_by_whatever_thread() -> None:
+    box = Toolbox(TOOLS, autonomy="full")
+    helpers = [box.restricted(["save"]), box.restricted().restricted(["save"])]
+    policies = [RulePolicy("full"), RulePolicy("read_only")]
+
+    def set_policy(policy: RulePolicy) -> None:
+        together.wait()
+        box.policy = policy
+
+    between = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(200):
+            together = threading.Barrier(2)
+            threads = [threading.Thread(target=set_policy, args=(policy,)) for policy in policies]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            may = box.policy.decide(SAVING).verb
+            assert [helper.policy.decide(SAVING).verb for helper in helpers] == [may, may]
+    finally:
+        sys.setswitchinterval(between)
+
+
+def test_a_helper_may_nothing_where_its_policy_cannot_be_made() -> None:
+    class Fails(RulePolicy):
+        def restricted(self, *args: Any) -> RulePolicy:
+            raise ValueError("not today")
+
+    box = Toolbox(TOOLS, autonomy="full")
+    helpers = [box.restricted(), box.restricted()]
+    box.policy = Fails("full")
+    assert [codes(helper) for helper in helpers] == [dict.fromkeys(("look", "save", "wipe"), "denied")] * 2
 
 
 def test_the_rest_is_shared(tmp_path: Path) -> None:

@@ -329,6 +329,31 @@ async def test_what_a_run_took_in_that_ended_before_its_call_waited_marks_the_ru
     assert [question.arguments for question in second.questions] == [{"path": "evil/"}]
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("steps", [["browse", "RULE", "save"], ["RULE", "browse", "save"]])
+async def test_a_rule_about_the_outside_that_comes_later_holds_for_runs_that_go_on(
+    nested: bool, steps: list[str]
+) -> None:
+    box, left = Toolbox([save, browse], autonomy="full"), [*steps]
+
+    def script(request: Any) -> Any:
+        if left[:1] == ["RULE"]:
+            box.policy = CHANGES_ASK
+            del left[0]
+        name = left.pop(0) if left else None
+        return "done" if name is None else _call(name, **({"path": "evil/"} if name == "save" else {}))
+
+    agent = Agent(Scripted(script), toolbox=box)
+    if nested:
+        helper = Agent(Scripted(script), [save, browse], autonomy="full")
+        box.add(helper.as_tool("helper", "Helps."))
+        agent = Agent(Scripted([_call("helper", task="Go."), "done"]), toolbox=box)
+    outcome = await agent.run("Go.")
+    outcome = outcome.nested[0] if nested else outcome
+    last = [part.result for message in outcome.messages for part in results(message)][-1]
+    assert last.code == "nobody_to_ask"
+
+
 async def test_a_result_that_a_step_kept_marks_each_run_that_is_given_it() -> None:
     @tool(effect=Effect.READ, secrets=(), open_world=False)
     async def research(ctx: Context) -> str:

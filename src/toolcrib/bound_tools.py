@@ -32,7 +32,7 @@ def bind(tool: Tool[Any, Any], policy: Policy) -> None:
     what the policy permits.
     """
     runs = Runs(EventSink(time.time))
-    decider = Decider(policy, Approvals(runs), runs)
+    decider = Decider(policy, Approvals(runs), runs, None)
     entry = Entry(tool.facts.name, tool, 1.0)
     execute: Callable[[Any, Any], Any] = tool.execute
 

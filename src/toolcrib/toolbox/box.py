@@ -167,9 +167,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         self._limiter = limiter_of(limits)
         self._audit = audit
         self._runs = Runs(self.sink, self._mask)
-        where = str(project) if project else ""
         self._approvals = Approvals(
-            self._runs, storage=approvals, project=where, clock=clock, mask=self._mask
+            self._runs, storage=approvals, project=str(project or ""), clock=clock, mask=self._mask
         )
         self._operator = OperatorLog(self.sink, self._mask)
         self._workers, self._large_results = Workers(), Workers(1)

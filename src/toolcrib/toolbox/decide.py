@@ -36,9 +36,7 @@ class Decider:
 
     __slots__ = ("__weakref__", "_masking", "approvals", "followers", "policy", "runs", "tracks_taint")
 
-    def __init__(
-        self, policy: Policy, approvals: Approvals, runs: Runs, masking: Masking | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, approvals: Approvals, runs: Runs, masking: Masking | None) -> None:
         self.approvals = approvals
         self.runs = runs
         self._masking = masking
@@ -47,9 +45,12 @@ class Decider:
 
     def use(self, policy: Policy) -> None:
         """Decide by another policy from now on. Deciders whose policies are made from this one's follow."""
-        self.policy = policy
-        self.tracks_taint: bool = getattr(policy, "tracks_taint", False) or self.runs.reviewed
-        self.followers.follow(policy)
+        with self.followers.changing:
+            self.policy = policy
+            self.tracks_taint: bool = self.runs.reviewed or getattr(policy, "tracks_taint", False)
+            if self.tracks_taint:
+                self.runs.taint_untracked()
+            self.followers.follow()
 
     def request_for(self, ready: Ready) -> PolicyRequest:
         """The policy's request about a call."""
@@ -82,8 +83,8 @@ class Decider:
             decision = policy.by_effect[effect]  # it would look at nothing else
         else:
             decision = policy.decide(self.request_for(ready))
-            ready = ready._replace(why=decision.rule or (decision.reason if decision.confined else ""))
-            ready = ready._replace(confined=decision.confined) if decision.confined else ready
+            why = decision.rule or (decision.reason if decision.confined else "")
+            ready = ready._replace(why=why, confined=decision.confined)
         if decision.verb is DENY:
             return Refused(call, key, model_messages.denied(call.name, decision.reason))
         if definition.precheck is not None and (refusal := definition.precheck(tool.instance, params)):
@@ -91,8 +92,7 @@ class Decider:
         reason = _why_ask(decision, effect, edits) if decision.verb is ASK or edits else ""
         if "doubt" in definition.hooks:
             reason, must_ask = _with_doubt(tool, params, reason)
-            if must_ask:
-                ready = ready._replace(must_ask=True)
+            ready = ready._replace(must_ask=must_ask)
         return self.asked(ready, decision, reason) if reason else ready
 
     def asked(self, ready: Ready, decision: Decision, reason: str) -> Ready | Pending:

@@ -47,13 +47,13 @@ class Restriction:
         return made
 
     def of_any(self, policy: Any) -> Policy:
-        """The policy, restricted. If it has no method `restricted`, logs that and returns one that allows nothing."""
+        """The policy, restricted. If it cannot be restricted, logs that and returns one that allows nothing."""
         from toolcrib.rules.policy import RulePolicy
         from toolcrib.rules.rule import Rule
 
         try:
             return self.of(policy)
-        except TypeError as problem:
+        except Exception as problem:  # also what its own method raises
             logging.getLogger("toolcrib").error(
                 "a restricted toolbox allows nothing from now on: %s", problem
             )

@@ -52,6 +52,7 @@ class Provenance(NamedTuple):
 
 
 UNKNOWN = Provenance()
+BEFORE = "an earlier call"  # in the place of a tool's name, where nobody knows which it was
 
 
 class Runs:
@@ -148,6 +149,12 @@ class Runs:
         for name in self._with_parents(run):
             known = self._provenance.get(name, UNKNOWN)
             self._provenance[name] = known._replace(taint=known.taint | {tool})
+
+    def taint_untracked(self) -> None:
+        """Taint the runs of agents that began when nobody looked at what came from outside: they may have read some."""
+        for run in list(self._accounts):
+            if self.outermost(run) not in self._provenance:
+                self.add_taint(run, BEFORE)
 
     # -- what a run uses
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -95,6 +96,53 @@ def test_what_a_straggler_holds_is_locked_for_other_loops_too(release: threading
 
     result = asyncio.run(again())
     assert "was not run" in result.text
+
+
+@pytest.fixture
+def threads_left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many threads the system starts yet; it begins with none."""
+    left, start = [0], threading.Thread.start
+
+    def start_if_left(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_if_left)
+    return left
+
+
+@pytest.mark.promise(
+    "faults.md", "Where the system has no thread left, the threads that there are do the work"
+)
+async def test_a_box_works_on_after_threads_could_not_be_started(threads_left: list[int]) -> None:
+    def wait(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    box = Toolbox([tool(wait, effect=READ, secrets=())])
+    for _ in range(70):  # more than it has workers
+        assert (await box.call("wait", {"seconds": 0})).code == "failed"
+    threads_left[0] = 1
+    results = await asyncio.gather(*(box.call("wait", {"seconds": 0.01}, timeout=20) for _ in range(8)))
+    assert [result.code for result in results] == [None] * 8
+    threads_left[0] = 2
+    started = time.perf_counter()
+    await asyncio.gather(*(box.call("wait", {"seconds": 0.2}, timeout=20) for _ in range(3)))
+    assert threads_left == [0] and time.perf_counter() - started < 0.5
+
+
+@pytest.mark.promise("faults.md", "a call that finds none fails, and later ones run")
+def test_a_call_without_a_loop_runs_after_its_thread_could_not_be_started(threads_left: list[int]) -> None:
+    async def look() -> str:
+        return "seen"
+
+    box = Toolbox([tool(look, effect=READ, secrets=())])
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        box.call_sync("look", {})
+    threads_left[0] = 1
+    assert box.call_sync("look", {}).text == "seen"
 
 
 @pytest.mark.promise("faults.md", "A call that waited for a thread in vain is never run later.")

@@ -42,14 +42,17 @@ class Workers:
         self._unfinished = 0
 
     def submit(self, fn: Callable[..., Any], args: tuple[Any, ...], loop: asyncio.AbstractEventLoop) -> _Job:
-        """Run a function on a worker, in a copy of the caller's context variables; `loop` is the running loop."""
+        """Run a function on a worker, in a copy of the caller's context variables; `loop` is the running loop.
+
+        RuntimeError where there is no worker and the system starts no further thread.
+        """
         if os.getpid() != self._process:
             self._begin()
         job = _Job(fn, args, contextvars.copy_context(), loop)
         with self._lock:
-            self._unfinished += 1
-            if self._unfinished > self._threads and self._threads < self._limit:
+            if self._unfinished >= self._threads and self._threads < self._limit:
                 self._start()
+            self._unfinished += 1
         self._jobs.put(job)
         return job
 
@@ -57,9 +60,9 @@ class Workers:
     def waiting(self) -> Generator[None]:
         """While a worker waits for a call that may need a worker itself, one more thread may run."""
         with self._lock:
-            self._limit += 1
             if self._unfinished > self._threads:
                 self._start()
+            self._limit += 1
         try:
             yield
         finally:
@@ -67,8 +70,14 @@ class Workers:
                 self._limit -= 1
 
     def _start(self) -> None:
-        self._threads += 1
-        threading.Thread(target=self._work, name="toolcrib-worker", daemon=True).start()
+        """Start one more thread. Where the system has none, those that there are do the work."""
+        try:
+            threading.Thread(target=self._work, name="toolcrib-worker", daemon=True).start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+        else:
+            self._threads += 1
 
     def _finished(self) -> None:
         with self._lock:
@@ -233,7 +242,12 @@ class Portal:
         with (
             self._lock
         ):  # `close` stops the loop after what was handed to it, so that it is cancelled and not lost
-            future = asyncio.run_coroutine_threadsafe(_result_or_exit(work), self._started())
+            try:
+                loop = self._started()
+            except RuntimeError:
+                work.close()
+                raise
+            future = asyncio.run_coroutine_threadsafe(_result_or_exit(work), loop)
         try:
             value, error = future.result()
         except BaseException:
@@ -249,9 +263,14 @@ class Portal:
         import asyncio
 
         if self._loop is None:
-            loop = self._loop = asyncio.new_event_loop()
+            loop = asyncio.new_event_loop()
             thread = threading.Thread(target=_serve, args=(loop,), name="toolcrib-portal", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the system has none
+                loop.close()
+                raise
+            self._loop = loop
             self._end = weakref.finalize(self, _end, loop, thread, self._process)
         return self._loop
 

@@ -90,8 +90,9 @@ class RegexSearcher:
             start_new_session=True,
         )
         self._waiting = json.dumps(asdict(self._wanted)).encode() + b"\n"
-        self._reader = threading.Thread(target=self._read, name="toolcrib search", daemon=True)
-        self._reader.start()
+        reader = threading.Thread(target=self._read, name="toolcrib search", daemon=True)
+        reader.start()
+        self._reader = reader
 
     def __enter__(self) -> RegexSearcher:
         return self
@@ -123,8 +124,9 @@ class RegexSearcher:
             self._start()
         data = b"".join([self._waiting, json.dumps([len(text) for text in texts]).encode(), b"\n", *texts])
         self._waiting = b""
-        self._writer = threading.Thread(target=self._write, args=(data,), name="toolcrib search", daemon=True)
-        self._writer.start()
+        writer = threading.Thread(target=self._write, args=(data,), name="toolcrib search", daemon=True)
+        writer.start()
+        self._writer = writer
 
     def receive(self) -> list[LineMatch]:
         """The matches in each of the texts that were sent; raises TooSlow when the deadline passes."""

@@ -48,11 +48,15 @@ class OwnLoop:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._process != os.getpid():  # a thread does not come along into a fork
-                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
-                threading.Thread(
-                    target=_forever, args=(self._loop,), name="toolcrib-files", daemon=True
-                ).start()
-                weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_forever, args=(loop,), name="toolcrib-files", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system has none
+                    loop.close()
+                    raise
+                self._loop, self._process = loop, os.getpid()
+                weakref.finalize(self, loop.call_soon_threadsafe, loop.stop)
             return self._loop
 
 

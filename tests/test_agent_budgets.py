@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,8 @@ import pytest
 
 from toolcrib import Agent, Effect, Message, tool
 from toolcrib.agent import Budget, ModelReviewer, Reason, TranscriptFile, read_transcript
-from toolcrib.messages import messages_from_json, messages_to_json
+from toolcrib.agent.delegation import Delegate, delegation_tools
+from toolcrib.messages import Usage, messages_from_json, messages_to_json
 from toolcrib.models import Scripted
 
 USED = {"input_tokens": 10, "output_tokens": 5}
@@ -135,6 +139,64 @@ async def test_what_a_reviewer_used_stands_in_a_transcript_file(tmp_path: Path) 
     outcome = await agent.run("go", transcript=file)
     read = [message.usage for message in read_transcript(tmp_path / "run.jsonl") if message.usage is not None]
     assert sum(usage.total_tokens for usage in read) == outcome.usage.total_tokens == 45
+
+
+def calling_tool(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}], "usage": USED}
+
+
+async def _answers_late(request: Any) -> Any:
+    """Look once; then answer only when the run is cancelled."""
+    if len(request.messages) == 1:
+        return calling("a")
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    return saying("too late")
+
+
+IN_BACKGROUND = calling_tool("new_task", agent="helper", task="x", background=True)
+ENDS = [
+    ("its model waits for it", Scripted([calling("a"), saying("found")]), saying("I wait.")),
+    ("its run is completed", Scripted(_answers_late), COMPLETED),
+]
+
+
+@pytest.mark.parametrize(("helper", "end"), [end[1:] for end in ENDS], ids=[end[0] for end in ENDS])
+async def test_what_a_task_in_the_background_used_stands_in_outcome_conversation_and_file(
+    tmp_path: Path, helper: Scripted, end: Any
+) -> None:
+    tools = delegation_tools({"helper": Delegate(Agent(helper, [look]), "It helps.")})
+    agent = Agent(Scripted([IN_BACKGROUND, calling("b"), end, saying("done")]), [look, *tools])
+    with closing(TranscriptFile(tmp_path / "run.jsonl")) as file:
+        outcome = await agent.run("go", transcript=file)
+    used = outcome.turns * 15 + outcome.nested[0].usage.total_tokens
+    assert outcome.usage.total_tokens == used > outcome.turns * 15
+    for messages in (outcome.messages, read_transcript(tmp_path / "run.jsonl")):
+        assert total(messages) == outcome.usage
+
+
+async def test_what_a_nested_run_used_after_a_wait_stands_in_the_file(tmp_path: Path) -> None:
+    @tool(effect=Effect.WRITE, secrets=(), open_world=False)
+    def save(path: str) -> str:
+        """Save."""
+        return path
+
+    helper = Agent(Scripted([calling_tool("save", path="a"), saying("saved")]), [save], autonomy="full")
+    agent = Agent(
+        Scripted([calling_tool("helper", task="x"), saying("done")]), [helper.as_tool("helper", "It helps.")],
+        on_question="suspend",
+    )  # fmt: skip
+    with closing(TranscriptFile(tmp_path / "run.jsonl")) as file:
+        waiting = await agent.run("go", transcript=file)
+    with closing(TranscriptFile(tmp_path / "run.jsonl")) as file:
+        outcome = await agent.resume(waiting, {waiting.questions[0].id: "yes"}, transcript=file)
+    assert outcome.usage.total_tokens == 60
+    for messages in (outcome.messages, read_transcript(tmp_path / "run.jsonl")):
+        assert total(messages) == outcome.usage
+
+
+def total(messages: Iterable[Message]) -> Usage:
+    return sum((message.usage for message in messages if message.usage is not None), Usage())
 
 
 async def test_calls_of_nested_runs_count() -> None:

@@ -215,6 +215,7 @@ class RunLoop:
             try:
                 await self.box.end(self.id)
             finally:
+                self._count_what_ended()
                 await self._checkpoints.close()
 
     async def _loop(self) -> Outcome[Any]:
@@ -334,7 +335,7 @@ class RunLoop:
         The last call of an answer that was cut off is not run: it may lack arguments and still be valid.
         """
         record = self._conversation.recorder()
-        whole, used = calls[:-1] if cut_off else calls, self.usage
+        whole = calls[:-1] if cut_off else calls
         last = streaming.streams.pop(len(whole), None)
         if last is not None:
             await last.discard(told=True)
@@ -351,8 +352,7 @@ class RunLoop:
                     record=record,
                 )
         finally:
-            if self.usage is not used:  # runs within the calls, calls of a batch or a reviewer added to it
-                self._conversation.note_usage()
+            self._conversation.note_usage()  # of runs within the calls, calls of a batch, a reviewer
             self._note_unwritten()
         if cut_off:
             key, call = CallKey(self.id, self.turns, len(whole)), calls[-1]
@@ -505,6 +505,12 @@ class RunLoop:
             response.message.text,
             f"the limit of {counted(self.settings.max_turns, 'turn')} is reached",
         )
+
+    def _count_what_ended(self) -> None:
+        """Tasks in the background went on until the run closed them: count what they used meanwhile."""
+        if self.outcome is not None:
+            self.outcome.usage = self.usage
+        self._conversation.note_usage()
 
     def _finished(self, reason: Reason, text: str, detail: str = "") -> Outcome[Any]:
         if self.outcome is None:

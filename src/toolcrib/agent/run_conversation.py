@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.agent.transcript import TranscriptFile, recorder
-from toolcrib.messages import Message
+from toolcrib.messages import Message, Usage
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.report import Record
@@ -24,14 +24,20 @@ class RunConversation:
         self.messages = messages
         self.file = file
         self.unwritten = ""  # why the file lacks something
+        self._answer: Message | None = (
+            None  # the last answer of the run, with the usage that the file has of it
+        )
+        self._usage: Usage | None = None
         if file is not None and masking is not None:
             file.mask = masking.mask_known_values
 
     def add(self, *messages: Message) -> None:
         """Add messages at the end."""
+        self.note_usage()  # of the answer before them
         self.messages += messages
         if self.file is not None:
             for message in messages:
+                self._note_answer(message)
                 self.file.message(message)
 
     def begin(self, head: list[Message], task: Message, *, goes_on: bool, head_is_new: bool) -> None:
@@ -47,8 +53,9 @@ class RunConversation:
         self.add(task)
 
     def catch_up(self) -> None:
-        """Write what the file does not have of a run that goes on."""
+        """Write what the file does not have of a run that goes on with the calls of its last answer."""
         if self.file is not None:
+            self._note_answer(self.messages[-2])
             self.file.catch_up(self.messages)
 
     def recorder(self) -> Record:
@@ -56,12 +63,16 @@ class RunConversation:
         return recorder(self.messages[-1], self.file)
 
     def note_usage(self) -> None:
-        """Write what the last answer used, with the runs within its calls."""
-        if self.file is not None:
-            with suppress(
-                Exception
-            ):  # the results count, and what ended the turn; the file says what it lacks
-                self.file.usage(self.messages[-2])
+        """Write what the last answer used, with the runs within its calls, if that is more than the file says."""
+        if self.file is None or self._answer is None or self._answer.usage == self._usage:
+            return
+        self._usage = self._answer.usage
+        with suppress(Exception):  # the results count, and what ended the turn; the file says what it lacks
+            self.file.usage(self._answer)
+
+    def _note_answer(self, message: Message) -> None:
+        if message.role == "assistant":
+            self._answer, self._usage = message, message.usage
 
     def news(self) -> str:
         """What the file lacks, if that has changed since the last call; else "". It is written later, if possible."""

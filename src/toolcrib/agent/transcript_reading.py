@@ -138,7 +138,7 @@ class _Reader:
 
     def _take_usage(self, number: int, record: dict[str, Any]) -> None:
         usage = usage_from_dict(record["usage"])
-        answer = next((message for message in self.messages[-2:][::-1] if message.role == "assistant"), None)
+        answer = next((message for message in reversed(self.messages) if message.role == "assistant"), None)
         if answer is not None and self._certain:
             answer.note_usage(usage)
 

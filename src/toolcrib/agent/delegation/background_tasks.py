@@ -121,6 +121,10 @@ class BackgroundTask:
         await asyncio.wait([self._task], timeout=timeout)
         return not self.running
 
+    async def settled(self) -> None:
+        """Wait for its end, from any loop, as long as a run waits that would end."""
+        await self.in_its_loop(self.ended(LAST_WAIT))
+
     async def cancel(self) -> None:
         """Stop it, and wait until it has stopped."""
         if self.running:
@@ -183,8 +187,7 @@ class BackgroundTasks:
 
     async def settle(self) -> None:
         """Wait for the running tasks, because the run would end them."""
-        waiting = [task.in_its_loop(task.ended(LAST_WAIT)) for task in self._known.values() if task.running]
-        await asyncio.gather(*waiting)
+        await asyncio.gather(*(task.settled() for task in self._known.values() if task.running))
 
     async def aclose(self) -> None:
         """Cancel the running tasks, and wait until they have stopped."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_origin
 
 __all__ = ["WRAPPERS", "field_names", "function_parameters", "takes_positional"]
 
@@ -13,6 +13,9 @@ WRAPPERS: Final = frozenset({
     *("tool_input", "tool_args", "action_input", "function_args"),
 })  # fmt: skip
 """Keys in which models wrap the arguments of a call."""
+
+DECLARED_FIELDS = ("__pydantic_fields__", "__dataclass_fields__", "__required_keys__", "__optional_keys__")
+"""Where models, dataclasses and TypedDicts have the names of their fields, whatever their types."""
 
 VARARGS = 0x04  # flag of a code object: the function takes *args
 VARKEYWORDS = 0x08  # flag of a code object: the function takes **kwargs
@@ -25,9 +28,8 @@ def field_names(kind: Any) -> Collection[str] | None:
     if isinstance(kind, Mapping):
         properties = kind.get("properties")
         return list(properties) if isinstance(properties, Mapping) else None
-    names: set[str] = set()
-    for ancestor in getattr(kind, "__mro__", ()):
-        names.update(ancestor.__dict__.get("__annotations__", ()))  # noqa: RUF063 - cheap, and of this class alone
+    kind = get_origin(kind) or kind
+    names = {name for declared in DECLARED_FIELDS for name in getattr(kind, declared, ())}
     return names or None
 
 

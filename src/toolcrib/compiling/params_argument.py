@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+from toolcrib.compiling.annotations import annotations_of, signature_of
 from toolcrib.compiling.signature import MISSING, Kind, Parameter, is_context, is_nullable
 from toolcrib.context import Context
 from toolcrib.errors import ToolDefinitionError
@@ -61,8 +62,8 @@ def check_params_argument(fn: Callable[..., Any], kind: Any, tool: str, names: M
     `names` are those where the function is defined.
     """
     try:
-        signature = inspect.signature(fn)
-    except (TypeError, ValueError, NameError):
+        signature = signature_of(fn)
+    except Exception:  # compiling says what is wrong with it
         return
     filled = fn.keywords if isinstance(fn, functools.partial) else {}
     order = [
@@ -85,7 +86,7 @@ def check_method(method: Callable[..., Any], kind: Any, tool: str) -> None:
     code = getattr(method, "__code__", None)
     if code is None or code.co_argcount < 3 or kind is None or kind is type(None):
         return
-    hints = getattr(method, "__annotations__", {})
+    hints = annotations_of(method)
     params, context = (
         Parameter(name, _known(hints.get(name, MISSING), method, {}), MISSING, Kind.POSITIONAL_OR_KEYWORD)
         for name in code.co_varnames[1:3]
@@ -97,6 +98,7 @@ def check_method(method: Callable[..., Any], kind: Any, tool: str) -> None:
 
 def _known(annotation: Any, fn: Any, names: Mapping[str, Any]) -> Any:
     """The annotation itself, or the type that its text names if that is a name defined by now; otherwise Any."""
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     if not isinstance(annotation, str):
         return Any if annotation is MISSING else annotation
     if annotation.partition("[")[0].rpartition(".")[2] == "Context":

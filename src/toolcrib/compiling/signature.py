@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+from toolcrib.compiling.annotations import annotations_of, signature_of
 from toolcrib.context import Context
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolDefinitionError
@@ -121,8 +122,8 @@ def read_signature(fn: Callable[..., Any], tool: str, local_names: Mapping[str, 
         inner = inner.func
     target = inner if hasattr(inner, "__code__") or hasattr(inner, "__func__") else type(inner).__call__
     try:
-        signature = inspect.signature(fn)
-    except (TypeError, ValueError) as problem:
+        signature = signature_of(fn)
+    except Exception as problem:
         raise ToolDefinitionError(f"tool {tool!r}: its signature cannot be read: {problem}") from None
     hints = _hints(inspect.unwrap(target), tool, local_names)
     parameters: list[Parameter] = []
@@ -161,7 +162,13 @@ def _hints(fn: Any, tool: str, local_names: Mapping[str, Any] | None) -> dict[st
         return typing.get_type_hints(function, localns=local or None, include_extras=True)
     except Exception as problem:
         culprit = unresolvable(function, local)
-        where = f"parameter {culprit!r}" if culprit else "its annotations"
+        where = (
+            "its result"
+            if culprit == "return"
+            else f"parameter {culprit!r}"
+            if culprit
+            else "its annotations"
+        )
         raise ToolDefinitionError(f"tool {tool!r}: {where} cannot be resolved: {problem}") from problem
 
 
@@ -170,7 +177,7 @@ def unresolvable(annotated: Any, names: Mapping[str, Any] | None = None) -> str:
     scope = getattr(annotated, "__globals__", None)
     if scope is None:
         scope = vars(sys.modules.get(getattr(annotated, "__module__", ""), typing))
-    for name, annotation in getattr(annotated, "__annotations__", {}).items():
+    for name, annotation in annotations_of(annotated).items():
         single = type("single", (), {"__annotations__": {name: annotation}})
         try:
             typing.get_type_hints(single, scope, dict(names or {}), include_extras=True)

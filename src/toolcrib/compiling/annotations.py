@@ -1,0 +1,32 @@
+"""Annotations and signatures, read also where an annotation uses a name that is not defined.
+
+From Python 3.14 on an annotation is evaluated when it is read. A name in it that is not defined is then a ForwardRef
+here; what else evaluating it may raise, reading it raises.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+__all__ = ["annotations_of", "signature_of"]
+
+if sys.version_info >= (3, 14):
+    from annotationlib import Format, get_annotations
+
+    signature_of = partial(inspect.signature, annotation_format=Format.FORWARDREF)
+
+    def annotations_of(annotated: Any) -> Mapping[str, Any]:
+        """The annotations of a function or class."""
+        return get_annotations(annotated, format=Format.FORWARDREF)
+
+else:
+    signature_of = inspect.signature
+
+    def annotations_of(annotated: Any) -> Mapping[str, Any]:
+        """The annotations of a function or class."""
+        found: Mapping[str, Any] = getattr(annotated, "__annotations__", {})
+        return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from toolcrib.dataclass import dataclass
@@ -98,10 +99,11 @@ def name_of(supplied: ToolLike) -> str:
     if isinstance(supplied, ToolFactory | Renamed | ToolWithSteps):
         return supplied.name
     facts = getattr(supplied, "facts", None)
-    if isinstance(facts, Facts):
+    of_class = isinstance(supplied, MethodType)  # it has the facts of the tool below its @classmethod
+    if isinstance(facts, Facts) and not of_class:
         return facts.name
     hint = " (decorate it with @tool(effect=..., secrets=...))" if callable(supplied) else ""
-    if isinstance(getattr(getattr(supplied, "__func__", None), "facts", None), Facts):
+    if isinstance(facts, Facts):
         hint = f" ({NOT_OF_CLASSES})"
     if hasattr(supplied, "as_tool"):
         hint = " (hand in agent.as_tool(name, description))"

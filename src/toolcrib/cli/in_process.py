@@ -6,7 +6,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -36,7 +36,10 @@ def process_state_restored() -> Generator[None]:
         sys.stdout, sys.stderr = streams
         for stream, handling in errors:
             if not stream.closed:
-                stream.reconfigure(errors=handling)
+                with suppress(
+                    OSError
+                ):  # it is flushed first, and the disk may be full: the program will hear of it
+                    stream.reconfigure(errors=handling)
         log.handlers[:], log.propagate = handlers, propagate
         sys.meta_path[:] = finders
         new = set(sys.modules) - modules

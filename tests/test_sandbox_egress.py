@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -272,6 +273,17 @@ def test_there_is_no_way_past_the_proxy(sandbox: Sandbox, tmp_path: Path, server
 def proxies() -> set[threading.Thread]:
     """Threads that serve the network of a command; others of this process are none of its business."""
     return {thread for thread in threading.enumerate() if thread.name == "toolcrib-egress"}
+
+
+def test_a_server_that_does_not_hang_up_does_not_hold_up_the_end_of_a_command(tmp_path: Path) -> None:
+    before = proxies()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        made = backend("bubblewrap")(tmp_path, Level.of("workspace_write", "allowlist", [f"127.0.0.1:{port}"]))
+        opened = rf"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n"
+        done = run(made, [sys.executable, "-c", RAW, opened], tmp_path)
+        assert "200 Connection established" in done.said
+        assert not proxies() - before
 
 
 def test_a_command_without_a_network_beside_costs_no_thread(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -189,8 +189,8 @@ class Egress:
         listener = socket.socket(fileno=fds[0])
         server = await asyncio.start_server(self._served, sock=listener, limit=MAX_HEAD)
         ours.send(b"s")
-        async with server:
-            await self._stop.wait()
+        await self._stop.wait()
+        server.close()  # `async with` would wait for the connections that are still open
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()

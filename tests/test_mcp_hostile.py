@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from tests.cases import each
+from tests.local_server import listening
 from tests.mcp_servers import hostile
 from tests.mcp_servers.hostile import BEHAVIOURS, InMemory
 from tests.mcp_servers.hostile_http import ANSWERS, HttpServer, running
@@ -294,8 +295,7 @@ HTTP = {
 async def test_what_the_sdk_logs_of_a_server_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     there, theirs = HttpServer(), logging.getLogger("mcp.client.streamable_http")
     with caplog.at_level(logging.DEBUG, theirs.name):
-        async with await asyncio.start_server(there.serve, "127.0.0.1", 0) as listening:
-            there.port = listening.sockets[0].getsockname()[1]
+        async with listening(there.serve) as there.port:
             config = McpServer("bad", url=there.url("flood_of_events"), transport="http")
             async with Toolbox([McpToolset([config])], autonomy="full") as box:
                 assert (await box.call("bad__bad", {})).text == "done"

@@ -22,6 +22,7 @@ pytest.importorskip("mcp")
 from mcp.server import MCPServer
 
 from tests.cases import each
+from tests.local_server import listening
 from tests.mcp_servers.authorisation_server import AuthorisationServer, ProtectedServer, serving
 from toolcrib import Toolbox
 from toolcrib.mcp import McpServer, McpToolset
@@ -316,9 +317,7 @@ async def test_a_proxy_of_the_environment_is_asked_and_told_no_address_of_our_ne
         writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\n{"a": true}')
         writer.close()
 
-    server = await asyncio.start_server(proxy, "127.0.0.1", 0)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    async with listening(proxy) as port:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
         endpoints = Endpoints("http://mcp.test/mcp")
         assert (await endpoints.get("http://auth.test/x", "place")).data == {"a": True}

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.bedrock_wire import FRAMES, STREAM, answer, delta, frame, framed, read
 from tests.cases import each
 from tests.growth import growth
+from tests.local_server import listening
 from tests.properties import examples
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.codec import ModelError
@@ -107,9 +108,8 @@ async def serving(
     hold: bool = False,
 ) -> AsyncIterator[Peer]:  # fmt: skip
     peer = Peer(data, kind, status, headers, hold)
-    server = await asyncio.start_server(peer.answer, "127.0.0.1", 0)
-    peer.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
+    async with listening(peer.answer) as port:
+        peer.address = f"http://127.0.0.1:{port}"
         yield peer
 
 

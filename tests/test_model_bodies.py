@@ -17,6 +17,7 @@ import pytest
 
 from tests.bedrock_wire import frame, framed
 from tests.cases import each
+from tests.local_server import listening
 from tests.test_model_classes import CLASSES, FRAMED, KEY, REQUEST
 from tests.wire_streams import STREAMS, Event
 from toolcrib import Agent, Budget
@@ -68,9 +69,8 @@ class Peer:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Peer]:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with server:
+        async with listening(self._serve) as port:
+            self.address = f"http://127.0.0.1:{port}"
             yield self
             for task in self._answering:
                 task.cancel()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
+from tests.local_server import listening
 from toolcrib.messages import Message, Request
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat
 from toolcrib.models.bedrock import BedrockConverse, BedrockMessages
@@ -80,9 +81,7 @@ class Peer:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Peer]:
-        server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        async with server:
+        async with listening(self._answer) as self.port:
             yield self
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

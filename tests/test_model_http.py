@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
+from tests.local_server import listening
 from toolcrib.codecs.cohere import CohereCodec
 from toolcrib.messages import CallChunk, Message, Request, Response, TextChunk
 from toolcrib.models import ModelError
@@ -89,9 +90,7 @@ class Peer:
 @asynccontextmanager
 async def serving(*answers: Answer) -> AsyncGenerator[Peer, None]:
     peer = Peer([*answers])
-    server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
-    peer.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with listening(peer.serve) as peer.port:
         yield peer
 
 

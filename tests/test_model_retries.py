@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.local_server import listening
 from toolcrib import Agent
 from toolcrib.agent import Budget, Reason
 from toolcrib.events import TextDelta
@@ -83,9 +84,7 @@ async def serving(*answers: Answer) -> AsyncIterator[Peer]:
             pass
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    peer.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with listening(answer) as peer.port:
         yield peer
 
 

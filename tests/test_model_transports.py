@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.local_server import listening
 from toolcrib.messages import Message, Request, Response, TextChunk
 from toolcrib.models import AnthropicMessages, ModelError, OpenAIChat, resolve_model
 from toolcrib.spec import ToolSpec
@@ -63,9 +64,7 @@ async def serving(data: bytes, *, kind: str = "application/json", status: str = 
             peer.closed.set()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    peer.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with listening(answer) as peer.port:
         yield peer
 
 

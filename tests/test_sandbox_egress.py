@@ -279,7 +279,9 @@ def test_a_server_that_does_not_hang_up_does_not_hold_up_the_end_of_a_command(tm
     before = proxies()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        made = backend("bubblewrap")(tmp_path, Level.of("workspace_write", "allowlist", [f"127.0.0.1:{port}"]))
+        made = backend("bubblewrap")(
+            tmp_path, Level.of("workspace_write", "allowlist", [f"127.0.0.1:{port}"])
+        )
         opened = rf"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n"
         done = run(made, [sys.executable, "-c", RAW, opened], tmp_path)
         assert "200 Connection established" in done.said

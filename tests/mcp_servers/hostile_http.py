@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from typing import Any
 
+from tests.local_server import listening
 from tests.mcp_servers.hostile import BAD, FLOOD, FOREVER, OK, Message, failure, note, reply, text
 
 Writer = asyncio.StreamWriter
@@ -117,12 +118,8 @@ async def running() -> AsyncIterator[HttpServer]:
     """A server while it is needed; a second one, at its port `other`, only notes what reaches it."""
     bomb()
     first, second = HttpServer(), HttpServer()
-    async with (
-        await asyncio.start_server(first.serve, "127.0.0.1", 0) as one,
-        await asyncio.start_server(second.serve, "127.0.0.1", 0) as two,
-    ):
-        first.port, first.other = one.sockets[0].getsockname()[1], two.sockets[0].getsockname()[1]
-        second.port = first.other
+    async with listening(first.serve) as first.port, listening(second.serve) as second.port:
+        first.other = second.port
         second.seen = first.elsewhere
         try:
             yield first

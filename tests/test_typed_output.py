@@ -418,6 +418,12 @@ def test_what_cannot_be_an_output_is_refused_at_once(make: Any) -> None:
         make()
 
 
+def test_a_value_in_the_place_of_its_type_is_said_to_be_no_output() -> None:
+    words = r"^OutputType\(5\) cannot be the output of a run: 5 cannot be written as JSON: use .* models$"
+    with pytest.raises(ToolDefinitionError, match=words):
+        Agent(Scripted([]), output=5)  # type: ignore[arg-type]
+
+
 def test_a_tool_of_ones_own_cannot_have_the_name_of_the_answer() -> None:
     @tool(effect=Effect.READ, secrets=(), name="attempt_completion")
     def own(text: str) -> str:

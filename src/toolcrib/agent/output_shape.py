@@ -74,6 +74,7 @@ class OutputShape:
                 self.definition.params = ItemParams(self.definition.params, WRAP)
         except ToolDefinitionError as problem:
             words = str(problem).partition(f"tool {COMPLETION!r}: ")[2] or str(problem)
+            words = words.removeprefix(f"parameter {WRAP!r}: ")
             raise ToolDefinitionError(f"{output!r} cannot be the output of a run: {words}") from problem
         self.schema: dict[str, Any] = self.definition.params.schema
 

@@ -11,10 +11,16 @@ from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidat
 
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
-__all__ = ["core_schema_of", "exact_floats", "has_reference", "has_type", "strict"]
+__all__ = ["core_schema_of", "exact_floats", "has_reference", "has_type", "strict", "why_no_schema"]
 
 EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
 FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
+# In the words of Pydantic, a type that it has no schema for, or no JSON Schema.
+NO_JSON = re.compile(
+    r"Unable to generate pydantic-core schema for (.+?)\. Set `arbitrary"
+    r"|Cannot generate a JsonSchema for core_schema\.(?:IsInstanceSchema \((.+)\)|(\w+?)Schema\b)",
+    re.DOTALL,
+)
 DECIMAL = re.compile(DECIMAL_TEXT)
 DURATION = re.compile(DURATION_TEXT)
 # Keys of a core schema that hold data or objects, never schemas.
@@ -38,6 +44,19 @@ def core_schema_of(hint: Any) -> Any:
     if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
         adapter.rebuild(force=True)
     return adapter.core_schema
+
+
+def why_no_schema(problem: Exception) -> str:
+    """Why a type has no schema, without what Pydantic says of its own settings and documentation."""
+    text = str(problem)
+    unknown = NO_JSON.match(text)
+    if unknown is None:
+        return text.partition("\n\nFor further information")[0]
+    kind = next(filter(None, unknown.groups()))
+    return (
+        f"{kind} cannot be written as JSON: "
+        "use texts, numbers, lists, dicts, dataclasses, TypedDicts or Pydantic models"
+    )
 
 
 def has_type(core: Any, kind: str) -> bool:

@@ -34,6 +34,7 @@ class Output:
         hint = _awaited(returns if declared is None else declared)
         if declared is None and not _is_structured(hint):
             return
+        from toolcrib.compiling.core_schema import why_no_schema
         from toolcrib.schema.canonical import clean
 
         try:
@@ -42,7 +43,7 @@ class Output:
         except Exception as problem:
             raise ToolDefinitionError(
                 f"tool {tool!r}: its {'return annotation' if declared is None else 'output_schema'} {hint!r} "
-                f"gives no schema: {problem}"
+                f"gives no schema: {why_no_schema(problem)}"
             ) from problem
         if declared is not None:  # what is returned may be of another type
             return

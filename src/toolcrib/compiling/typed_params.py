@@ -9,7 +9,14 @@ from typing import Any, Final, get_args, get_origin
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
-from toolcrib.compiling.core_schema import core_schema_of, exact_floats, has_reference, has_type, strict
+from toolcrib.compiling.core_schema import (
+    core_schema_of,
+    exact_floats,
+    has_reference,
+    has_type,
+    strict,
+    why_no_schema,
+)
 from toolcrib.compiling.key_count import key_counter
 from toolcrib.compiling.plain_types import plain_type
 from toolcrib.compiling.signature import unresolvable
@@ -70,7 +77,7 @@ class TypedParams:
                 core = {**core, "extra_behavior": "allow", "extras_schema": core_schema_of(extras)}
             raw = json_schema_of(core)
         except Exception as problem:
-            raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{problem}") from problem
+            raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{why_no_schema(problem)}") from problem
         return cls(core, raw, tool=tool, kind=kind)
 
     @classmethod

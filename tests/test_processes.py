@@ -211,6 +211,16 @@ async def test_a_terminal_program_is_driven_by_text_and_keys(anywhere: Talk) -> 
     assert sized.text == "24 100"
 
 
+@pytest.mark.parametrize(
+    ("switched", "sent"), [("", "033 [ A"), (r"\033[?1h", "033 O A"), (r"\033[?1h\033[?1l", "033 [ A")]
+)
+async def test_keys_are_sent_as_the_program_asked_for_them(talk: Talk, switched: str, sent: str) -> None:
+    command = f"stty raw -echo; printf '{switched}READY'; head -c 3 | od -An -c | tr -s ' '"
+    id = await talk.start(command, terminal=True)
+    await talk("process", process_id=id, until="READY", offset=0)
+    assert sent in (await talk("process_write", process_id=id, keys=["up"])).text
+
+
 @pytest.mark.slow
 async def test_programs_that_draw_on_the_screen_are_read_as_a_person_sees_them(
     talk: Talk, tmp_path: Path

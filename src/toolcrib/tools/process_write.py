@@ -8,7 +8,7 @@ started in its sandbox.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +45,10 @@ NAMED: dict[Key, bytes] = {
     "down": b"\x1b[B", "right": b"\x1b[C", "left": b"\x1b[D", "home": b"\x1b[H", "end": b"\x1b[F",
     "page_up": b"\x1b[5~", "page_down": b"\x1b[6~",
 }  # fmt: skip
+APPLICATION: dict[Key, bytes] = {
+    "up": b"\x1bOA", "down": b"\x1bOB", "right": b"\x1bOC", "left": b"\x1bOD", "home": b"\x1bOH", "end": b"\x1bOF",
+}  # fmt: skip
+"""What keys send instead once a program has asked for it; Python's own prompt, from 3.13 on, knows no other."""
 
 
 class ProcessWriteParams(BaseModel):
@@ -167,7 +171,8 @@ def _accesses(text: str, keys: Sequence[str] = ()) -> tuple[Access, ...]:
 def _as_bytes(params: ProcessWriteParams, process: BackgroundProcess) -> bytes:
     typed = params.text.encode()
     if process.runs.terminal:
-        return typed + b"".join(_key(key) for key in params.keys)
+        named = {**NAMED, **APPLICATION} if process.wants_application_keys() else NAMED
+        return typed + b"".join(_key(key, named) for key in params.keys)
     if wrong := [key for key in params.keys if key not in ("enter", "ctrl-d")]:
         raise ToolError(
             f"Nothing was typed: {process.id} runs without a terminal, so the key {wrong[0]} means nothing to it. "
@@ -176,8 +181,8 @@ def _as_bytes(params: ProcessWriteParams, process: BackgroundProcess) -> bytes:
     return typed + b"\n" * params.keys.count("enter")
 
 
-def _key(key: Key) -> bytes:
-    return NAMED[key] if key in NAMED else bytes([ord(key[-1]) & 0x1F])
+def _key(key: Key, named: Mapping[Key, bytes]) -> bytes:
+    return named[key] if key in named else bytes([ord(key[-1]) & 0x1F])
 
 
 async def _ask_about_line(params: ProcessWriteParams, ctx: Context[Any], process: BackgroundProcess) -> None:

@@ -219,6 +219,12 @@ class BackgroundProcess:
         self._drawn = offset + len(data)
         return self._screen if new or self._screen.second else None
 
+    def wants_application_keys(self) -> bool:
+        """Whether its program has switched the terminal's arrow keys to their other codes (DECCKM), and not back."""
+        begins = max(0, self.output.total - MAX_DRAWN)
+        data = self.output.read(begins, MAX_DRAWN)[1]
+        return data.rfind(b"\x1b[?1h") > data.rfind(b"\x1b[?1l")
+
     def text(self, start: int, limit: int) -> tuple[int, int, str]:
         """Output as plain text from an offset on: where it really begins, where it ends, and the text.
 

@@ -80,7 +80,9 @@ NOT_READ = (
 
 # What needs namespaces, with what programs say that did not get it. Each looks at so much of a line, however long.
 # From Python 3.13 on, the lines of a traceback that are source and marks below it are indented by four.
-DENIED = r"[^\n]{0,300}(?:\n {4}[^\n]{0,300}){0,12}?(?:\n[^\n]{0,300}){0,2}?(?:permission denied|eacces|errno 13)"
+DENIED = (
+    r"[^\n]{0,300}(?:\n {4}[^\n]{0,300}){0,12}?(?:\n[^\n]{0,300}){0,2}?(?:permission denied|eacces|errno 13)"
+)
 LACKING = {
     "shared memory or semaphores (/dev/shm)": re.compile(
         rf"(?:SemLock|sem_open|shm_open|/psm_\w|/dev/shm|posix_ipc){DENIED}", re.IGNORECASE

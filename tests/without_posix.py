@@ -183,6 +183,9 @@ def hide_posix() -> None:
     for module in (*STANDARD, *PACKAGES):
         importlib.import_module(module)
     sys.modules["sysconfig"].get_config_vars()
+    asyncio.new_event_loop().close()  # later asyncio would look for Windows' own loops
+    winapi: Any = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda command: True)
+    sys.modules["shutil"]._winapi = winapi  # type: ignore[attr-defined] # `which` asks it from Python 3.12 on
     sys.modules["msvcrt"] = _msvcrt()
     for name in PYWIN32:
         sys.modules[name] = types.ModuleType(name)
@@ -191,6 +194,13 @@ def hide_posix() -> None:
     for name in NOT_IN_OS:
         if hasattr(os, name):
             delattr(os, name)
+    shutil: Any = sys.modules["shutil"]
+    shutil._use_fd_functions, shutil._rmtree_impl = (
+        False,
+        shutil._rmtree_unsafe,
+    )  # the first up to Python 3.13
+    if hasattr(os, "process_cpu_count"):  # what it calls was just removed; on Windows it is this
+        os.process_cpu_count = os.cpu_count
     for name in NOT_IN_SIGNAL:
         if hasattr(signal, name):
             delattr(signal, name)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -34,6 +35,22 @@ def test_the_usage_of_a_command_marks_an_argument_once(path: str, capsys: pytest
     main([*path.split(), "--help"])
     usage = capsys.readouterr().out.partition("\n\n")[0]
     assert "[[" not in usage and "...}..." not in usage and "...]]" not in usage
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_the_help_of_a_command_names_values_in_no_words_of_python(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([*path.split(), "--help"])
+    assert [word for word in re.findall("<(.+?)>", capsys.readouterr().out) if "|" not in word] in (
+        [],
+        ["secret_ref:NAME"],
+    )
+
+
+def test_a_value_that_does_not_fit_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "go", "--max-turns", "many"]) == 2
+    assert "'--max-turns'" in (said := capsys.readouterr().err) and "'many'" in said
 
 
 def test_output_that_nobody_takes_has_an_exit_code_and_words(tmp_path: Path) -> None:

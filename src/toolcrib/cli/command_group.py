@@ -120,9 +120,11 @@ def _command(path: str, summary: str) -> Any:
         help=f"{summary}\n\n{details}".strip(),
         context_settings=getattr(module, "CONTEXT_SETTINGS", None),
     )(_with_options_apart(module.command))
-    made = typer.main.get_command(app)
+    made: Any = typer.main.get_command(app)
     for parameter in made.params:
         _take_plain_values_as_they_are(parameter)
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: ""  # its name is enough: `list[str]` is Python's word
     return made
 
 
@@ -153,7 +155,12 @@ class _PlainOrTyper:
             return value
         if descriptor.annotation == list[str] and parser is None and all(type(one) is str for one in value):
             return list(value)
-        return self._by_typer().coerce(value, param=param, ctx=ctx)
+        try:
+            return self._by_typer().coerce(value, param=param, ctx=ctx)
+        except typer.BadParameter as problem:
+            if repr(value) not in problem.message:
+                problem.message += f"; got {value!r}"
+            raise
 
 
 def _with_options_apart(command: Callable[..., int]) -> Callable[..., int]:

@@ -13,7 +13,10 @@ import typer
 from toolcrib.dataclass import dataclass
 
 WorkspaceFolder = Annotated[
-    Path, typer.Option("--workspace", "-w", help="The folder that the tools work in and cannot leave.")
+    Path,
+    typer.Option(
+        "--workspace", "-w", metavar="FOLDER", help="The folder that the tools work in and cannot leave."
+    ),
 ]
 McpFiles = Annotated[
     list[Path] | None,
@@ -21,6 +24,8 @@ McpFiles = Annotated[
         "--mcp", metavar="FILE", help="Use the MCP servers in this file, such as .mcp.json; may be repeated."
     ),
 ]
+ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
+ServerName = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 

@@ -20,6 +20,9 @@ class SecretPlace(StrEnum):
     KEYRING = "keyring"
 
 
+SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The secret's name.")]
+
+
 @dataclass(frozen=True, slots=True)
 class SecretOptions:
     """Where secrets are kept: in a file, or in the system's keyring."""
@@ -28,7 +31,9 @@ class SecretOptions:
         SecretPlace,
         typer.Option("--store", help="file: a file that only you can read; keyring: the system's keyring."),
     ] = SecretPlace.FILE
-    file: Annotated[Path | None, typer.Option(help="Another file than the usual one under ~/.config.")] = None
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another file than the usual one under ~/.config.")
+    ] = None
 
     def opened(self) -> SecretFile | Keyring:
         """The file or keyring."""

@@ -22,7 +22,7 @@ MAX_LINE = 1_000_000  # bytes that are read as one line: what is no log may have
 REASON = 100  # characters of a reason
 PAIR = re.compile(r'"([^"\\]{1,80})"\s*:\s*"((?:[^"\\]|\\.)*)"?')  # a name and a string in JSON that was cut
 
-Count = Annotated[int, typer.Option("--count", "-n", min=1, help="How many lines.")]
+Count = Annotated[int, typer.Option("--count", "-n", metavar="N", min=1, help="How many lines.")]
 
 
 def command(log: LogFile = None, count: Count = 50, json: AsJson = False) -> int:

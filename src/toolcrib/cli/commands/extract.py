@@ -37,25 +37,30 @@ class ExtractCommandOptions:
     ]
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Texts, PDFs and pictures; - or nothing reads a text from stdin."),
+        typer.Argument(
+            metavar="FILE", help="Texts, PDFs and pictures; - or nothing reads a text from stdin."
+        ),
     ] = None
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas."
+            "--model",
+            "-m",
+            metavar="MODEL",
+            help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas.",
         ),
     ] = None
     lines: Annotated[bool, typer.Option("--lines", help="Each line of a text is a source of its own.")] = (
         False
     )
-    instructions: Annotated[str | None, typer.Option(help="The system prompt, in place of a short one.")] = (
-        None
-    )
+    instructions: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The system prompt, in place of a short one.")
+    ] = None
     concurrency: Annotated[
-        int, typer.Option(min=1, help="How many sources are worked on at the same time.")
+        int, typer.Option(min=1, metavar="N", help="How many sources are worked on at the same time.")
     ] = 8
     retries: Annotated[
-        int, typer.Option(min=0, help="How often a wrong answer is sent back to the model.")
+        int, typer.Option(min=0, metavar="N", help="How often a wrong answer is sent back to the model.")
     ] = 2
     resume: Annotated[
         Path | None,

@@ -31,7 +31,7 @@ class RemoteTransport(StrEnum):
     SSE = "sse"
 
 
-Name = Annotated[str, typer.Argument(help="The name that its tools begin with.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name that its tools begin with.")]
 Target = Annotated[
     list[str],
     typer.Argument(metavar="URL | -- COMMAND", help="A remote server, or a local one."),

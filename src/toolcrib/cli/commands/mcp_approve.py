@@ -16,6 +16,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.mcp.client.pins import Pins
 from toolcrib.visible import on_one_line
 
+Server = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
 Tools = Annotated[list[str] | None, typer.Argument(metavar="TOOL", help="Its tools; all if none is named.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Approve without being asked: you have read it.")]
 Forget = Annotated[
@@ -24,7 +25,7 @@ Forget = Annotated[
 
 
 def command(
-    server: str,
+    server: Server,
     tools: Tools = None,
     yes: Yes = False,
     forget: Forget = False,

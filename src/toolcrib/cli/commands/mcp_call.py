@@ -16,8 +16,8 @@ from toolcrib.mcp.names import shown_names
 
 __all__ = ["CONTEXT_SETTINGS", "command"]
 
-Server = Annotated[str, typer.Argument(help="The server's name.")]
-Tool = Annotated[str, typer.Argument(help="The tool's name at the server.")]
+Server = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
+Tool = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name at the server.")]
 
 
 def command(

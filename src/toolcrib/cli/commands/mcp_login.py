@@ -11,19 +11,24 @@ import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, person_can_be_asked, say
 from toolcrib.cli.mcp_servers import login_store, server_to_log_in_to
-from toolcrib.cli.options import McpFiles, WorkspaceFolder
+from toolcrib.cli.options import McpFiles, ServerName, WorkspaceFolder
 from toolcrib.visible import on_one_line
 
 Paste = Annotated[bool, typer.Option("--paste", help="Paste the address that a browser elsewhere ended at.")]
 Browser = Annotated[
     bool, typer.Option("--browser/--no-browser", help="Open a browser at the address, in a terminal.")
 ]
-Scope = Annotated[list[str] | None, typer.Option("--scope", help="Ask for this scope, too; may be repeated.")]
-Timeout = Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for the browser.")]
+Scope = Annotated[
+    list[str] | None,
+    typer.Option("--scope", metavar="SCOPE", help="Ask for this scope, too; may be repeated."),
+]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Seconds to wait for the browser.")
+]
 
 
 def command(
-    name: str,
+    name: ServerName,
     paste: Paste = False,
     browser: Browser = True,
     scope: Scope = None,

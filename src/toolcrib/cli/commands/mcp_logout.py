@@ -7,11 +7,11 @@ from pathlib import Path
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out
 from toolcrib.cli.mcp_servers import login_store, server_to_log_in_to
-from toolcrib.cli.options import McpFiles, WorkspaceFolder
+from toolcrib.cli.options import McpFiles, ServerName, WorkspaceFolder
 from toolcrib.visible import on_one_line
 
 
-def command(name: str, workspace: WorkspaceFolder = Path(), mcp: McpFiles = None) -> int:
+def command(name: ServerName, workspace: WorkspaceFolder = Path(), mcp: McpFiles = None) -> int:
     """The login is forgotten here in any case. Where its issuer can revoke tokens, it is asked to."""
     from toolcrib.mcp.client.oauth import OAuthError, logout
 

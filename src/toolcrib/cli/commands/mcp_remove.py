@@ -10,7 +10,7 @@ import typer
 from toolcrib.cli.commands.mcp_add import file_to_change
 from toolcrib.cli.console import DONE, Problem, out
 from toolcrib.cli.mcp_settings_text import without_server
-from toolcrib.cli.options import WorkspaceFolder
+from toolcrib.cli.options import ServerName, WorkspaceFolder
 from toolcrib.private_files import replace_private_file
 from toolcrib.text_file import read_text_file
 from toolcrib.visible import on_one_line
@@ -18,7 +18,7 @@ from toolcrib.visible import on_one_line
 Project = Annotated[bool, typer.Option("--project", help="Remove it from the project's settings.")]
 
 
-def command(name: str, project: Project = False, workspace: WorkspaceFolder = Path()) -> int:
+def command(name: ServerName, project: Project = False, workspace: WorkspaceFolder = Path()) -> int:
     """Servers in .mcp.json and other programs' files are not changed."""
     path = file_to_change(workspace if project else None)
     try:

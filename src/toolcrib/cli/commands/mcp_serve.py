@@ -59,7 +59,9 @@ class Face(StrEnum):
 class ServeOptions:
     """How the tools are served, and to whom."""
 
-    name: Annotated[str, typer.Option(help="The name of the server, for clients.")] = "toolcrib"
+    name: Annotated[str, typer.Option(metavar="NAME", help="The name of the server, for clients.")] = (
+        "toolcrib"
+    )
     face: Annotated[
         Face, typer.Option(help="Show all tools, or two tools that find the others and call them.")
     ] = Face.TOOLS

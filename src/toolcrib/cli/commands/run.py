@@ -66,16 +66,25 @@ see them. There are: {}."""
 class RunCommandOptions:
     """What to do, with which model, and how far."""
 
-    task: Annotated[str, typer.Argument(help="What to do; - reads it from stdin.")] = ""
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")] = ""
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas."
+            "--model",
+            "-m",
+            metavar="MODEL",
+            help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas.",
         ),
     ] = None
-    max_turns: Annotated[int, typer.Option(min=1, help="Stop after this many answers of the model.")] = 50
-    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop after this many tokens.")] = None
-    budget_seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None
+    max_turns: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Stop after this many answers of the model.")
+    ] = 50
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Stop after this many tokens.")
+    ] = None
+    budget_seconds: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop after this many seconds.")
+    ] = None
     answer_timeout: Annotated[
         float | None,
         typer.Option(
@@ -97,10 +106,11 @@ class RunCommandOptions:
         bool, typer.Option("--audit", help="Record every decision and call in your audit log.")
     ] = False
     transcript: Annotated[
-        Path | None, typer.Option(help="Write the transcript to this file during the run.")
+        Path | None, typer.Option(metavar="FILE", help="Write the transcript to this file during the run.")
     ] = None
     continue_: Annotated[
-        Path | None, typer.Option("--continue", help="Continue the run whose transcript is in this file.")
+        Path | None,
+        typer.Option("--continue", metavar="FILE", help="Continue the run whose transcript is in this file."),
     ] = None
     json: Annotated[
         bool, typer.Option("--json", help="Print events as JSON lines on stdout, and nothing else.")

@@ -20,15 +20,24 @@ GRAMMARS = {".gbnf": "gbnf", ".ebnf": "ebnf", ".lark": "lark"}
 File = Annotated[
     str | None,
     typer.Argument(
-        help="A JSON Schema, or a grammar whose name ends in .gbnf, .ebnf or .lark; - reads a schema from stdin."
+        metavar="FILE",
+        help="A JSON Schema, or a grammar whose name ends in .gbnf, .ebnf or .lark; - reads a schema from stdin.",
     ),
 ]
 To = Annotated[
-    str | None, typer.Option("--target", "-t", help="vllm, openai.chat, anthropic, …; all without it")
+    str | None,
+    typer.Option(
+        "--target", "-t", metavar="TARGET", help="vllm, openai.chat, anthropic, …; all if left out."
+    ),
 ]
-OneOf = Annotated[list[str] | None, typer.Option("--choice", help="instead of a file: one of these texts")]
-Matching = Annotated[str | None, typer.Option("--regex", help="instead of a file: a regular expression")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+OneOf = Annotated[
+    list[str] | None,
+    typer.Option("--choice", metavar="TEXT", help="In place of a file: one of these texts; may be repeated."),
+]
+Matching = Annotated[
+    str | None, typer.Option("--regex", metavar="REGEX", help="In place of a file: a regular expression.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def command(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, say
-from toolcrib.cli.secret_options import SecretOptions
+from toolcrib.cli.secret_options import SecretName, SecretOptions
 from toolcrib.secrets import SecretError
 
 
-def command(name: str, secrets: SecretOptions) -> int:
+def command(name: SecretName, secrets: SecretOptions) -> int:
     """The exit code is 1 if there is no secret of that name."""
     try:
         removed = secrets.opened().remove(name)

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from toolcrib.cli.console import DONE, Problem, say
-from toolcrib.cli.secret_options import SecretOptions
+from toolcrib.cli.secret_options import SecretName, SecretOptions
 from toolcrib.secrets import SecretError, why_unusable
 
 # A value on the command line is accepted by the parser, so that the answer can say what is wrong with it.
@@ -19,7 +19,7 @@ Nothing was kept. Run toolcrib secrets set NAME and type the value, or pipe it i
 replace it by a new one, because it is no longer secret."""
 
 
-def command(context: typer.Context, name: str, secrets: SecretOptions) -> int:
+def command(context: typer.Context, name: SecretName, secrets: SecretOptions) -> int:
     if context.args or "=" in name:  # this may be the value, so it is not repeated
         raise Problem(ON_THE_LINE)
     value = _read_value(name)

@@ -27,7 +27,7 @@ from toolcrib.cli.console import (
 from toolcrib.cli.dependencies import Factory, dependencies, load_factory, require_dependencies
 from toolcrib.cli.loaded_tools import load_assembly, load_tool, load_tool_with
 from toolcrib.cli.mcp_servers import ServersWanted
-from toolcrib.cli.options import ToolsToUse
+from toolcrib.cli.options import ToolName, ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.question_text import repair_lines
 from toolcrib.cli.sandbox_options import NetworkSwitch, SandboxOptions
@@ -76,7 +76,7 @@ Arguments = Annotated[
 
 
 def command(
-    name: str,
+    name: ToolName,
     tools: ToolsToUse,
     policy: PolicyOptions,
     sandbox: SandboxOptions,

@@ -11,15 +11,16 @@ from toolcrib.cli.console import DONE, Problem, out, say
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import load_assembly, load_tool
 from toolcrib.cli.mcp_servers import ServersWanted
-from toolcrib.cli.options import ToolsToUse
+from toolcrib.cli.options import ToolName, ToolsToUse
 from toolcrib.schema import DIALECTS, to_dialect
 
 Dialect = Annotated[
-    str | None, typer.Option("--dialect", "-d", help="openai, openai-strict, anthropic, gemini, …")
+    str | None,
+    typer.Option("--dialect", "-d", metavar="DIALECT", help="openai, openai-strict, anthropic, gemini, …"),
 ]
 
 
-def command(name: str, tools: ToolsToUse, dialect: Dialect = None) -> int:
+def command(name: ToolName, tools: ToolsToUse, dialect: Dialect = None) -> int:
     """With --dialect, as a provider is sent it; stderr tells what the dialect cannot express."""
     if dialect is not None and dialect not in DIALECTS:
         raise Problem(f"there is no schema dialect {dialect!r}; there are {', '.join(DIALECTS)}")

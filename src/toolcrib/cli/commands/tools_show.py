@@ -9,13 +9,13 @@ from toolcrib.cli.console import DONE, out
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.cli.loaded_tools import LoadedTool, load_assembly, load_tool
 from toolcrib.cli.mcp_servers import ServersWanted
-from toolcrib.cli.options import ToolsToUse
+from toolcrib.cli.options import ToolName, ToolsToUse
 from toolcrib.schema import to_markdown
 from toolcrib.spec import ToolSpec
 from toolcrib.visible import counted, escape_invisible
 
 
-def command(name: str, tools: ToolsToUse) -> int:
+def command(name: ToolName, tools: ToolsToUse) -> int:
     tool, spec = load_tool(
         load_assembly(tools.references, tools.workspace, mcp=ServersWanted(tools.mcp_files)),
         name,

@@ -155,11 +155,26 @@ def test_a_change_needs_somebody_to_ask_or_full_autonomy(folder: Path) -> None:
     assert "only reading" in toolcrib(folder, *command, "--autonomy", "read_only").stderr
 
 
+SHELVES = """
+from typing import Literal
+from toolcrib import Effect, tool
+
+@tool(effect=Effect.READ, secrets=())
+def put(shelf: int | Literal["new", "old"], label: str | None = None, tags: list[str] = []) -> str:
+    "Put it."
+"""
+
+
 def test_arguments_may_come_from_stdin_and_help_names_the_options(folder: Path) -> None:
     done = toolcrib(folder, "tools", "call", "-f", "weather", "forecast", "-", stdin='{"city": "Oslo"}')
     assert json.loads(done.stdout)["city"] == "Oslo"
     told = toolcrib(folder, "tools", "call", "-f", "weather", "forecast", "--help").stdout
     assert "--city STRING" in told and "--units c|f" in told and "--detailed/--no-detailed" in told
+    (folder / "shelves.py").write_text(SHELVES)
+    told = toolcrib(folder, "tools", "call", "-f", "shelves", "put", "--help").stdout
+    assert (
+        "--shelf INTEGER|new|old " in told and "--label STRING " in told and "--tags STRING (repeat" in told
+    )
 
 
 def test_built_in_tools_work_in_the_workspace_alone(folder: Path) -> None:

@@ -104,6 +104,7 @@ def test_azure_is_asked_at_the_resource(endpoint: str, url: str, monkeypatch: py
         ("deepseek:", "unknown model 'deepseek:'"),
         ("http://h/v1", "http://h/v1#NAME"),
         ("openai:a,,openai:b", "a name is missing between the commas"),
+        ("", "unknown model '': use PROVIDER:NAME"),
         ("openai:a,b", "unknown model 'b'"),
         ("text:", "unknown model 'text:'"),
         ("text/nothing:vllm:m", "nothing"),

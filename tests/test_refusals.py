@@ -93,6 +93,8 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (Cat | Dog, {"kind": "cow"}, f'{PETS}, got string "cow"'),
     (int | list[int], ["x"], 'x[0]: expected integer, got string "x"'),
     (int | dict[str, int], {"a": "x"}, 'x.a: expected integer, got string "x"'),
+    (int | Literal["new"], "old", 'x: expected integer or "new", got string "old"'),
+    (Literal["new"], "old", 'x: expected "new", got string "old"'),
     (Annotated[int, Field(ge=5)] | bool, 3, "x: expected (integer, at least 5) or boolean, got integer 3"),
     (PRICE, "1.234", "at most 2 digits after the decimal point"),
     (PRICE, 123456, "at most 5 digits in total"),
@@ -123,6 +125,7 @@ def test_a_refusal_names_what_would_be_accepted(kind: Any, value: Any, words: st
     lines = refusal(kind, value)
     assert len(lines) == 1
     assert words in lines[0]
+    assert "(allowed: " in words or "(allowed: " not in lines[0]
 
 
 SAID_BEFORE: list[tuple[Any, str]] = [

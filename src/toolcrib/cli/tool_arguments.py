@@ -119,14 +119,13 @@ def _kinds(node: Any, schema: Schema) -> set[str]:
     """The JSON types that a schema allows; empty if it does not say."""
     found: set[str] = set()
     for place in variants(resolve(node, schema), schema):
-        given = place.get("type")
-        if isinstance(given, str):
-            found.add(given)
-        elif isinstance(given, list):
-            found.update(given)
-        elif "enum" in place or "const" in place:
-            found.update(kind_of(value) for value in _stated(place))
+        found.update(_types(place) or map(kind_of, _stated(place)))
     return found
+
+
+def _types(place: Schema) -> list[str]:
+    given = place.get("type", [])
+    return [given] if isinstance(given, str) else given
 
 
 def _allowed(node: Any, schema: Schema) -> list[Any]:
@@ -143,7 +142,9 @@ def _shape(node: Any, kinds: set[str], schema: Schema) -> str:
     if "array" in kinds:
         items = step(node, 0, schema)
         return f"{_shape(items, _kinds(items, schema), schema)} (repeat for more)"
-    values = _allowed(node, schema)
-    if values:
-        return "|".join(str(value) for value in values if value is not None)
-    return "JSON" if "object" in kinds else "|".join(sorted(kinds - {"null", "boolean"})).upper() or "VALUE"
+    if "object" in kinds:
+        return "JSON"
+    forms = variants(resolve(node, schema), schema)
+    free = {kind for form in forms if not [*_stated(form)] for kind in _types(form)} - {"null", "boolean"}
+    values = [str(value) for value in _allowed(node, schema) if value is not None]
+    return "|".join([*map(str.upper, sorted(free)), *values]) or "VALUE"

@@ -141,7 +141,7 @@ def _listed(spec: str) -> list[str]:
         else:
             items.append(item)
     items = [item.strip() for item in items]
-    if "" in items:
+    if "" in items and len(items) > 1:
         raise ValueError(f"model {spec!r}: a name is missing between the commas")
     return items
 

@@ -71,9 +71,10 @@ def invalid_arguments(name: str, fields: tuple[FieldError, ...]) -> ToolResult:
         line = f"- {field.path or ('arguments' if name else 'the answer')}: expected {field.expected}"
         if field.got:
             line += f", got {field.got}"
-        if field.allowed and not field.expected.startswith("one of"):
-            values = (v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in field.allowed)
-            line += f" (allowed: {', '.join(values)})"
+        literals = [json.dumps(value, ensure_ascii=False) for value in field.allowed]
+        if not all(literal in field.expected for literal in literals):
+            names = (value if isinstance(value, str) else json.dumps(value) for value in field.allowed)
+            line += f" (allowed: {', '.join(names)})"
         lines.append(line)
     if len(fields) > MAX_FIELDS:
         lines.append(f"- and {len(fields) - MAX_FIELDS} more")

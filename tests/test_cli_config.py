@@ -118,6 +118,7 @@ def test_all_mistakes_are_named_at_once_and_nothing_runs(home: Home) -> None:
         assert done.returncode in (1, 2), arguments
         said = done.stdout + done.stderr
         assert "line 2: unknown key 'shel'" in said and "line 3: tools.grep must be" in said, arguments
+    assert "\nRules, approvals, secrets\n" in said and "\n2 problems.\n" in said  # of doctor, which looks on
     for unread in ("[tools\n", f"n = 1{'0' * 5_000}\n", f"n = {'[' * 20_000}\n"):
         home.users.write_text(unread)
         assert "not TOML" in home.run("config", "check").stdout

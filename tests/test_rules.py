@@ -470,7 +470,7 @@ async def test_a_denied_tool_is_not_shown() -> None:
 WRONG = {
     "not TOML": ("[[rule]\n", "rules: not TOML"),
     "a number of too many digits": (f"n = 1{'0' * 5_000}\n", "rules: not TOML"),
-    "an unknown key": ("[[rule]]\ndeny = true\ntoll = 'x'", "line 1: unknown key 'toll'"),
+    "an unknown key": ("[[rule]]\ndeny = true\ntoll = 'x'", "line 1: unknown key 'toll'; did you mean tool?"),
     "no verb": ("\n\n[[rule]]\ntool = 'x'", "line 3: a rule says one of"),
     "two verbs": ("[[rule]]\nallow = true\ndeny = true", "line 1: a rule says one of"),
     "an empty list": ("[[rule]]\ndeny = true\ntool = ['']", "line 1: tool must be"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from toolcrib.dataclass import replace
@@ -50,7 +51,9 @@ def _exception(table: Mapping[str, Any], verb: Verb) -> Rule:
 
 def _check_keys(table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
     if unknown := sorted(set(table) - set(known)):
-        raise ValueError(f"unknown key {unknown[0]!r}{where}; known are {', '.join(sorted(known))}")
+        near = get_close_matches(unknown[0], sorted(known), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+        raise ValueError(f"unknown key {unknown[0]!r}{where}; {hint}")
 
 
 def _conditions(table: Mapping[str, Any], verb: Verb) -> Rule:

@@ -14,7 +14,7 @@ from toolcrib import __version__
 from toolcrib.assembly import BUILT_IN, Assembly
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, quiet_logging
 from toolcrib.cli.loaded_tools import load_assembly, load_tools
-from toolcrib.cli.mcp_servers import configured_servers
+from toolcrib.cli.mcp_servers import ServersWanted, configured_servers
 from toolcrib.cli.mcp_states import known_servers
 from toolcrib.cli.options import WorkspaceFolder
 from toolcrib.cli.rule_checks import unmatched_lines, untried_examples
@@ -32,6 +32,7 @@ from toolcrib.models.providers import ALIASES, PROVIDERS
 from toolcrib.models.resolve import resolve_model
 from toolcrib.private_files import state_folder
 from toolcrib.rules.trust import PLACE, project_rules
+from toolcrib.settings import join_settings
 from toolcrib.visible import counted, escape_invisible, on_one_line
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def command(workspace: WorkspaceFolder = Path()) -> int:
     _workspace(workspace, problems)
     _sandbox(workspace, problems)
     if workspace.is_dir():
-        assembly = load_assembly((), workspace, notes=False)  # they are listed among the problems
+        assembly = _assembly(workspace, problems)
         _rules(workspace, assembly.toolbox(autonomy="full"), problems)
         _tools(assembly, problems)
         _servers(workspace, problems)
@@ -146,6 +147,16 @@ def _sandbox(workspace: Path, problems: list[str]) -> None:
             out("  The file tools cannot leave the workspace; a shell command can do all that you can.")
         out(escape_invisible(f"  {warnings(sandbox)[0]}"))
         problems.append("no sandbox works here" + (f"; {report.fix}" if report.fix else ""))
+
+
+def _assembly(workspace: Path, problems: list[str]) -> Assembly:
+    """The tools of a run here, with notes among the problems; built-in ones where settings cannot be used."""
+    try:
+        return load_assembly((), workspace, notes=False)
+    except Problem as problem:
+        problems += problem.message.splitlines()
+        without = ServersWanted(configured=False)
+        return load_assembly((), workspace, mcp=without, joined=join_settings([]), notes=False)
 
 
 def _rules(workspace: Path, box: Toolbox, problems: list[str]) -> None:
@@ -248,7 +259,12 @@ def _tools(assembly: Assembly, problems: list[str]) -> None:
 def _servers(workspace: Path, problems: list[str]) -> None:
     """Print what is known of each MCP server; none is started."""
     out("\nMCP servers")
-    found = configured_servers(workspace)
+    try:
+        found = configured_servers(workspace)
+    except Problem as problem:
+        out("  cannot be read")
+        problems += [line for line in problem.message.splitlines() if line not in problems]
+        return
     rows = known_servers(found, workspace)
     for row in rows:
         out(on_one_line(f"  {row.server.name:<20} {row.words}"))

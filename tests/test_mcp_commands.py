@@ -137,6 +137,9 @@ def test_a_server_that_fails_is_named_with_its_reason_also_later(place: Place) -
     stored = "".join(path.read_text() for path in Path(place.variables["XDG_STATE_HOME"]).rglob("*.failed"))
     assert "no database here" in stored and "hunter22" not in stored + tested.stdout
     assert "${LEAKED_TOKEN}" in stored
+    for names in ((), ("broken",)):
+        said = place.run("mcp", "tools", *names).stderr
+        assert "broken: failed: " in said and "no database here" in said
     doctor = place.run("doctor")
     assert doctor.returncode == 1
     assert "! MCP server 'broken'" in doctor.stdout and "no database here" in doctor.stdout

@@ -27,7 +27,11 @@ def command(
     chosen = [found.server(name)] if name else found.enabled()
     toolset = make_toolset(found.enabled(*chosen), workspace)
     names = {server.name for server in chosen if server.enabled}
-    unknown = [one.name for one in toolset.servers() if one.tools is None and one.name in names]
+    unknown = {
+        one.name: f"failed: {one.problem}" if one.problem else f"{NOT_LISTED} {one.name}"
+        for one in toolset.servers()
+        if one.tools is None and one.name in names
+    }
     rows = [row for row in _rows(toolset) if row["server"] in names]
     if json:
         out(dumps(rows, ensure_ascii=False, indent=2))
@@ -43,9 +47,9 @@ def command(
     if not chosen and not json:
         out(NO_SERVERS)
     if name and unknown:
-        raise Problem(f"{name}: {NOT_LISTED} {name}", code=1)
-    for server in unknown:
-        say(on_one_line(f"{server}: {NOT_LISTED} {server}"))
+        raise Problem(on_one_line(f"{name}: {unknown[name]}"), code=1)
+    for server, why in unknown.items():
+        say(on_one_line(f"{server}: {why}"))
     return DONE
 
 

@@ -8,7 +8,11 @@ __all__ = ["Effect"]
 
 
 class Effect(IntEnum):
-    """The worst that running a tool can do; ordered, so that the worse of two is `max(a, b)`."""
+    """The worst that running a tool can do.
+
+    READ only looks. WRITE changes something that can be put back. DESTRUCTIVE changes something that may be gone for
+    good. They are ordered, so that the worse of two is `max(a, b)`.
+    """
 
     READ = 0
     WRITE = 1
@@ -16,4 +20,5 @@ class Effect(IntEnum):
 
     @property
     def label(self) -> str:
+        """Its name in small letters, such as "read"."""
         return self.name.lower()

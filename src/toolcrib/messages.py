@@ -135,13 +135,13 @@ def check_part(part: Any, kinds: tuple[type[Any], ...], what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. Those of "assistant" have text, reasoning and calls; those of "tool" one ResultPart per call.
+    """One message of a conversation, of the role "system", "user", "assistant" or "tool".
 
-    An agent notes the `usage` of each answer, with that of the runs within its calls: budgets of conversations add
-    it up.
-
-    A text counts as a Text, alone or among the parts. TypeError for what is no part, ValueError for an unknown role.
-    A part that stands in a message of the wrong role is sent all the same: `toolcrib.mending` says how.
+    The parts of an "assistant" message are texts, reasoning and calls; those of a "tool" message are one ResultPart for
+    each call. A str stands for a Text, alone or among the parts. Raises TypeError for what is no part, and ValueError
+    for an unknown role. A message with parts that its role does not have is mended before it is sent (see
+    `toolcrib.mending`). In `usage` an agent keeps what an answer and the runs within its calls used: budgets of
+    conversations add it up.
 
     >>> Message("assistant", ["I look it up.", ToolCall("search", {"for": "saw"}, "call_1")]).text
     'I look it up.'

@@ -182,7 +182,10 @@ class Scope(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a question is answered. The answer's `scope` and `lasting` say what an ALWAYS covers, and for how long."""
+    """How a question is answered: YES allows the call, NO refuses it, ALWAYS allows this call and later ones like it.
+
+    The answer's `scope` and `lasting` say which later calls an ALWAYS covers, and for how long.
+    """
 
     YES = "yes"
     NO = "no"

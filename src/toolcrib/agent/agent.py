@@ -68,9 +68,9 @@ class Agent(Generic[Deps, Out]):
 
     Args:
         model: A Model, or its name, such as "openai:gpt-5".
-        tools: They make a toolbox of the agent's own, with further options of a Toolbox, such as `autonomy`,
-            `approver`, `deps` or `timeout`.
-        toolbox: An existing toolbox, in place of `tools` and its options.
+        tools: What the model may call. The agent makes a Toolbox of them, and takes its options beside them, such as
+            `autonomy`, `approver`, `deps` or `timeout`.
+        toolbox: A toolbox of yours, in place of `tools` and options of a Toolbox.
         name: What the agent is called in telemetry.
         instructions: The system prompt: text, or a function, sync or async, that gives it anew each turn.
         max_turns: How often the model is asked in a run; then it is asked for a summary.
@@ -270,10 +270,12 @@ class Agent(Generic[Deps, Out]):
 
     @property
     def model(self) -> Model:
+        """The model that its runs ask."""
         return self._settings.model
 
     @property
     def toolbox(self) -> Toolbox[Deps]:
+        """The toolbox that runs the calls of the model."""
         return self._settings.toolbox
 
     def as_tool(

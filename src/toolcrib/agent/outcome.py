@@ -19,7 +19,7 @@ NO_OUTPUT: Final[Any] = object()
 
 
 class Reason(StrEnum):
-    """Why a run ended or pauses."""
+    """Why a run ended or pauses; `words` says it in a sentence."""
 
     ANSWERED = "answered"  # the model answered without calls
     COMPLETED = "completed"  # attempt_completion
@@ -106,17 +106,24 @@ class NotFinished(ToolcribError):
 
 @dataclass(slots=True)
 class Outcome(Generic[Out]):
-    """The outcome of a run. `messages` is the whole transcript: hand it to `run` again to go on.
+    """What a run gave, and why it ended.
 
-    `nested` are the outcomes of the runs within its calls, in the order in which they ended; what they used is part
-    of `usage`.
-    `detail` says more about the reason; `text` is the final answer or summary. A run that waits has `questions`.
-
-    Of a typed run, `output` is the value, `attempts` counts the answers that were given for it, `rung` says how the
-    model was asked (see `Rung`), `guarantee` what its server promised of the form (see `guided.Lowered`), and `losses`
-    what it did not: every output was validated against its own type all the same. `item_problems` says
-    of an itemwise list which items were left out, and why. `logprobs` are those of the last answer, where they were
-    asked for.
+    Attributes:
+        reason: Why the run ended or pauses.
+        text: The final answer, or the summary of a run that a limit ended.
+        messages: The whole conversation. To go on with it, hand it to another run as `messages=`.
+        usage: Tokens, calls and cost, with those of the runs within its calls.
+        turns: How often the model was asked.
+        run: The name of the run in events.
+        detail: More about the reason, in a sentence.
+        nested: The outcomes of the runs within its calls, in the order in which they ended.
+        questions: What a run that waits for a person asks.
+        attempts: How many answers the model gave for the output of a typed run.
+        rung: How the model was asked for a typed output.
+        guarantee: What the model's server promised of the form of a typed output (see `guided.Lowered`).
+        losses: What of the output type the server could not be told. The output was validated against all of it.
+        item_problems: Which items of a list that is validated item by item were left out, and why.
+        logprobs: The log-probabilities of the last answer, if they were asked for.
     """
 
     reason: Reason

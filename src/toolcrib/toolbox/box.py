@@ -82,10 +82,10 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         tools: Tool classes, Tool instances, `@tool` functions, ToolFactories, or Toolsets.
         autonomy: "read_only", "supervised" (what changes something asks the `approver`), "sandboxed" (what is
             confined and can be undone runs) or "full".
-        policy: What decides on calls, in place of `autonomy`: rules, say.
+        policy: Decides on calls, in place of `autonomy`: a `rules.RulePolicy`, or a Policy of your own.
         approver: A function from a Question to an Answer, sync or async. Without one, what has to be asked is refused.
         reviewer: Says yes to calls that would ask the approver, or passes them on; never where a person must decide.
-        answer_timeout: Seconds after which a silent approver counts as nobody.
+        answer_timeout: Seconds that the approver has for an answer; then the call is refused.
         approvals: Where approvals are kept that outlast a run.
         audit: The log in which every decision and call is noted.
         secrets: What `<secret_ref:NAME>` stands for in parameters that a tool declared for secrets; the values are
@@ -93,17 +93,17 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         limits: How often tools may run, as `rules.Limit`.
         project: The folder for which approvals of scope "project" hold.
         deps: What tools are handed as `ctx.deps`.
-        timeout: Seconds that a call may take whose tool says nothing itself.
-        max_output: How much of a text result a model is shown where the tool says nothing itself.
+        timeout: Seconds that a call may take if its tool declares no timeout.
+        max_output: How much of a text result a model is shown if the tool does not declare it.
         overflow: A folder below which outputs that are too long are kept whole.
         on_event: Called with every event, on a thread of its own; the end of `async with box` waits up to 5 s for it.
         around_prepare: Middleware around the preparation of calls.
         around_execute: Middleware around the execution of calls.
         override: A tool may replace another of the same name.
         builtin: Tools that those in `tools` may replace by their names.
-        tracer: An OpenTelemetry tracer, where the global one is not meant.
-        meter: An OpenTelemetry meter, where the global one is not meant.
-        record_content: Arguments and results stand in the spans too.
+        tracer: An OpenTelemetry tracer, in place of the global one.
+        meter: An OpenTelemetry meter, in place of the global one.
+        record_content: Spans contain arguments and results, too.
         grace: Seconds that a call has to stop after its deadline, before it counts as running on.
         clock: Gives the time of events and approvals, in seconds since the epoch.
         timer: Measures durations.

@@ -39,10 +39,11 @@ class DryRuns:
         provenance: Provenance = UNKNOWN,
         covers: Covers | None = None,
     ) -> tuple[PolicyRequest | None, Prepared]:
-        """What a policy would be asked about a call, and what would become of it. Nothing is run, nobody is asked.
+        """What the policy would be asked about a call, and the call as it would be prepared: Ready, Pending or Refused.
 
-        Middleware is left out. `covers` says what a checkpoint would cover that is taken before the call. The request
-        is None for a call that no policy would be asked about: an unknown tool, invalid arguments.
+        Nothing is run, nobody is asked, and no middleware is called. `covers` says what a checkpoint that is taken
+        before could bring back. The request is None for a call that is refused before the policy is asked, such as one
+        of an unknown tool.
         """
         key, runs = CallKey("dry run", 0, 0), Runs(self.sink)
         runs.set_provenance(key.run, provenance)

@@ -40,9 +40,10 @@ class WithRuns:
 
     @contextmanager
     def covered_by(self, run: str, covers: Covers | None) -> Generator[None]:
-        """While this lasts, `covers` says what a checkpoint can bring back of what calls of the run change.
+        """A context manager: while it lasts, `covers` says what a checkpoint can bring back after calls of the run.
 
-        Autonomy "sandboxed" rests on it. Without a checkpoint (None), the calls ask as under "supervised".
+        Under autonomy "sandboxed", calls that are confined to it run unasked. With None, there is no checkpoint, and
+        they ask as under "supervised".
         """
         self._runs.set_covers(run, covers)
         try:
@@ -51,10 +52,10 @@ class WithRuns:
             self._runs.set_covers(run, None)
 
     def begin(self, run: str, messages: Iterable[Message], account: Any = None) -> None:
-        """Begin a run with these messages: their taint and the user's texts count for the policy's decisions.
+        """Begin a run with these messages, so that the policy knows what came from outside and what the user wrote.
 
-        A run within a call has the provenance of the run that it belongs to: its task is no user's text. `account` is
-        what runs within its calls are counted in.
+        A run within a call takes both from the run that it belongs to, as its task was written by a model. `account`
+        counts what the runs within its calls use.
         """
         self._runs.set_account(run, account)
         for toolset in self.registry.toolsets:
@@ -70,7 +71,10 @@ class WithRuns:
             self._runs.add_taint(run, tool)
 
     def recall(self, run: str, messages: Iterable[Message]) -> None:
-        """Taint a call with what a run within it took in. It ended before the call waited, and does not run again."""
+        """Count a run within a call that had ended before the call waited for an answer, and is not run again.
+
+        What it read from outside marks the run that it belongs to, as it did then.
+        """
         if self._decider.tracks_taint:
             for tool in of_messages(messages).taint:
                 self._runs.add_taint(run, tool)
@@ -105,19 +109,19 @@ class WithRuns:
             clocks.pop(run, None)
 
     def of_run(self, run: str, make: Callable[[Callable[[Event], None]], T]) -> T:
-        """An object that a run owns: made by `make(emit)` at its first use, closed with the run."""
+        """An object that belongs to a run: `make(emit)` makes it at its first use, and `end` closes it."""
         return self._runs.owned.get(run, make, partial(self.sink.emit, run))
 
     def at_work(self, run: str) -> bool:
-        """Whether something that a run owns, such as a background process, may change files between its calls."""
+        """Whether an object that belongs to a run, such as a background process, may change files between its calls."""
         return self._runs.owned.at_work(run)
 
     def news(self, run: str) -> list[str]:
-        """The news since the last call of what a run owns, in sentences for the model."""
+        """What happened since the last call of this, in sentences for the model: a background process ended, say."""
         return self._runs.owned.news(run)
 
     async def last_news(self, run: str) -> list[str]:
-        """As `news`, but called when the model wants to end the run: waits for news that it should not miss."""
+        """`news` for a model that wants to end the run: waits for tasks whose results it should not miss."""
         return await self._runs.owned.last_news(run)
 
     @property

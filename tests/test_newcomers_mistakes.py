@@ -6,6 +6,7 @@ import functools
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
@@ -14,6 +15,24 @@ from pydantic import BaseModel
 from toolcrib import Agent, Context, Effect, Message, Tool, Toolbox, ToolCall, ToolDefinitionError, tool
 from toolcrib.errors import ErrorCode
 from toolcrib.models import Scripted
+from toolcrib.rules import RulePolicy, read_rules
+from toolcrib.tools import (
+    ApplyPatch,
+    DeleteFile,
+    EditFile,
+    GlobFiles,
+    Grep,
+    ListDir,
+    MoveFile,
+    MultiEdit,
+    Process,
+    ProcessList,
+    ProcessWrite,
+    Python,
+    ReadFile,
+    Shell,
+    WriteFile,
+)  # fmt: skip
 
 READ: dict[str, Any] = {"effect": Effect.READ, "secrets": ()}
 
@@ -244,6 +263,35 @@ def test_the_word_of_an_autonomy_may_stand_where_a_policy_is_taken() -> None:
     assert repr(Toolbox(policy="full").policy) == "AutonomyPolicy('full')"  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="read_only, supervised, sandboxed, full; got 'yolo'"):
         Toolbox(policy="yolo")  # type: ignore[arg-type]
+
+
+def test_a_file_of_rules_is_no_policy_yet() -> None:
+    rules: Any = read_rules("[[rule]]\ndeny = true\ntool = 'x'")
+    box = Toolbox(policy=RulePolicy("full", rules.rules))
+    for hand_in in (lambda: Toolbox(policy=rules), lambda: setattr(box, "policy", rules)):
+        with pytest.raises(
+            TypeError, match=r"policy must have decide\(request\), as RulePolicy.* has; got RuleFile"
+        ):
+            hand_in()
+
+
+MAKERS: list[Any] = [
+    *(ApplyPatch, DeleteFile, EditFile, GlobFiles, Grep, ListDir, MoveFile, MultiEdit, ReadFile, WriteFile),
+    *(Process, ProcessList, ProcessWrite, Shell, Python),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_path_of_a_folder_is_no_backend(make: Any) -> None:
+    for given in (".", Path()):
+        with pytest.raises(TypeError, match="takes a backend, such as Workspace"):
+            make(given)
+
+
+@pytest.mark.parametrize("output", ["Invoice 3", "Invoice", [int, "Invoice"]])
+def test_a_text_is_no_type_of_an_output(output: Any) -> None:
+    with pytest.raises(TypeError, match=r"an output is a type, such as .*; got the text 'Invoice"):
+        Agent(Scripted([]), output=output)
 
 
 @pytest.mark.parametrize("value", ["60", 0, -1, float("nan"), True])

@@ -190,6 +190,8 @@ class OutputType(Generic[Out]):
     ) -> None:
         if not types:
             raise TypeError("an OutputType needs a type, as in OutputType(Invoice)")
+        if text := next((one for one in types if isinstance(one, str)), None):
+            raise TypeError(f"an output is a type, such as Invoice or list[int]; got the text {text[:80]!r}")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise TypeError(f"retries must be a whole number from 0, got {retries!r}")
         if retry_tokens is not None and (not isinstance(retry_tokens, int) or retry_tokens < 0):

@@ -265,7 +265,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        self._decider.use(policy)
+        self._decider.use(as_policy(policy))
 
     @property
     def approver(self) -> Approver | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import reprlib
 from collections.abc import Awaitable, Callable, Iterator
 from enum import StrEnum
 from typing import Any, Literal, Protocol
@@ -256,4 +257,11 @@ _DECISIONS: dict[Autonomy, tuple[Decision, Decision, Decision]] = {
 
 def as_policy(policy: Any) -> Policy:
     """A policy as it is, or the one of an autonomy's name."""
-    return AutonomyPolicy(policy) if isinstance(policy, str) else policy
+    if isinstance(policy, str):
+        return AutonomyPolicy(policy)
+    if not callable(getattr(policy, "decide", None)):
+        raise TypeError(
+            f"policy must have decide(request), as RulePolicy(autonomy, rules) has; got {reprlib.repr(policy)}"
+        )
+    made: Policy = policy
+    return made

@@ -20,7 +20,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Write, permit_all, version_of
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES
 from toolcrib.tools.in_folder import InFolder
@@ -101,7 +101,7 @@ class ApplyPatch(
     """
 
     def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+        self.backend = as_backend(backend)
 
     def unavailable(self) -> str | None:
         return self.backend.read_only

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolcrib.tools.backends.protocol import CommandRunner
+from toolcrib.tools.backends.refusals import as_backend
 from toolcrib.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def commands_of(files: Backend) -> Workspace | CommandRunner:
     """The backend where commands for these files run. Raises TypeError where no command runs."""
-    place = files.command_backend()
+    place = as_backend(files).command_backend()
     if isinstance(place, Workspace | CommandRunner):
         return place
     raise TypeError(

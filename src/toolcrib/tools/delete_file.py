@@ -12,7 +12,7 @@ from toolcrib.effect import Effect
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
-from toolcrib.tools.backends.refusals import problem_of_paths, refuse_folder
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.would_fail import failure_of, find_file
@@ -48,7 +48,7 @@ class DeleteFile(
     """
 
     def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+        self.backend = as_backend(backend)
 
     def unavailable(self) -> str | None:
         return self.backend.read_only

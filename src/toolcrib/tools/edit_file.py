@@ -18,7 +18,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, version_of
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
 from toolcrib.tools.in_folder import InFolder
@@ -72,7 +72,7 @@ class EditFile(
 
     def __init__(self, backend: Backend, *, refuse_broken_syntax: bool = False) -> None:
         """An edit that newly breaks a file's syntax is made and reported, or with `refuse_broken_syntax` refused."""
-        self.backend = backend
+        self.backend = as_backend(backend)
         self.refuse_broken_syntax = refuse_broken_syntax
 
     def unavailable(self) -> str | None:

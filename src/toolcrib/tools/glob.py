@@ -15,7 +15,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.file_walk import FileWalk, withheld_note
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.workspace_paths import printable_path
@@ -65,7 +65,7 @@ class GlobFiles(
     """
 
     def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+        self.backend = as_backend(backend)
 
     def accesses(self, params: GlobParams) -> tuple[Access, ...]:
         params = self._in_workspace(params)

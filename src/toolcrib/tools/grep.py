@@ -10,7 +10,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.glob_patterns import GlobError, GlobPattern
 from toolcrib.tool import Tool
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.file_types import FILE_TYPES, patterns_of_type
 from toolcrib.tools.grep_params import GrepParams
 from toolcrib.tools.grep_results import GrepResults
@@ -50,7 +50,7 @@ class Grep(
 
     def __init__(self, backend: Backend, *, ripgrep: str | bool = True) -> None:
         """`ripgrep` is the path of the program; True takes the system's, False none. Results are the same."""
-        self.backend = backend
+        self.backend = as_backend(backend)
         self.ripgrep = find_ripgrep() if ripgrep is True else ripgrep or None
 
     def accesses(self, params: GrepParams) -> tuple[Access, ...]:

@@ -12,7 +12,7 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
 from toolcrib.ignore_rules import SKIPPED
 from toolcrib.tool import Tool
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.file_walk import withheld_note
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.workspace_paths import joined, printable_path
@@ -56,7 +56,7 @@ class ListDir(
     """
 
     def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+        self.backend = as_backend(backend)
 
     def accesses(self, params: ListDirParams) -> tuple[Access, ...]:
         below = "" if params.depth > 1 else "./*"

@@ -15,6 +15,7 @@ from toolcrib.errors import as_tuple
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
+from toolcrib.tools.backends.refusals import as_backend
 from toolcrib.tools.in_folder import folder_of
 from toolcrib.tools.python_params import MAX_TIMEOUT, PythonParams, PythonResult
 
@@ -64,7 +65,7 @@ class Python(
 
         The other options are those of `Shell`.
         """
-        self.workspace = workspace
+        self.workspace = as_backend(workspace)
         self.interpreter = interpreter
         self.env = dict(env or {})
         self.passthrough = as_tuple("passthrough", passthrough)

@@ -21,7 +21,7 @@ from toolcrib.errors import ToolError
 from toolcrib.facts import MaxOutput
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.line_address import address_of
@@ -85,7 +85,7 @@ class ReadFile(
     """
 
     def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+        self.backend = as_backend(backend)
 
     def accesses(self, params: ReadFileParams) -> tuple[Access, ...]:
         return self.backend.accesses_to(Reach.READ, params.path, contents=True)

@@ -12,7 +12,7 @@ from toolcrib.errors import ToolError
 from toolcrib.question import Doubt, Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
-from toolcrib.tools.backends.refusals import problem_of_paths
+from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.textfile import change_beside_diff, decode, detect, text_for_diff
@@ -50,7 +50,7 @@ class WriteFile(
     """
 
     def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+        self.backend = as_backend(backend)
 
     def unavailable(self) -> str | None:
         return self.backend.read_only

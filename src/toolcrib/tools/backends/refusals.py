@@ -5,14 +5,24 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Collection, Iterable
+from typing import TypeVar
 
 from toolcrib.access import Access, Reach
 from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.tools.backends.protocol import ABSENT, Backend, Change, Delete, Move, Permits, Write
 
+B = TypeVar("B", bound=Backend)
+
 NEAR_NAMES = 3
 NEAR_NAMES_OF = 2_000  # names looked at for suggestions
+
+
+def as_backend(backend: B) -> B:
+    """The backend that a tool is made with. Raises TypeError for what is none, such as the path of a folder."""
+    if not hasattr(backend, "place"):
+        raise TypeError(f"a tool for files takes a backend, such as Workspace('.'); got {backend!r}")
+    return backend
 
 
 def check_text(path: str) -> None:

@@ -14,11 +14,16 @@ from typing import Any
 import pytest
 
 from tests.cases import each
-from toolcrib import Toolbox, ToolDefinitionError
+from toolcrib import Agent, Toolbox, ToolDefinitionError
+from toolcrib.agent import OutputType
+from toolcrib.cli.dependencies import load_factory
+from toolcrib.models import Scripted
+from toolcrib.plugins import missing_arguments
 
 BEGINNINGS = ["from __future__ import annotations\n", ""] if sys.version_info >= (3, 14) else [
     "from __future__ import annotations\n"
 ]  # fmt: skip
+MODULE = "a_module_of_the_test"
 IMPORTS = """
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
@@ -94,7 +99,7 @@ FIELDS = {
 
 def made(source: str) -> Any:
     """What a module of this source calls `made`; the module stays, as compiling the tool looks names up in it."""
-    module = sys.modules["a_module_of_the_test"] = ModuleType("a_module_of_the_test")
+    module = sys.modules[MODULE] = ModuleType(MODULE)
     exec(compile(source, "module", "exec", dont_inherit=True), vars(module))
     return vars(module)["made"]
 
@@ -111,6 +116,30 @@ def test_what_cannot_be_resolved_is_named_when_the_tool_is_compiled(beginning: s
     tool = made(beginning + IMPORTS + source)
     with pytest.raises(ToolDefinitionError, match=re.escape(words)):
         tool.check()
+
+
+OTHERS = """
+def made(value: Elsewhere, ctx: Context) -> Elsewhere:
+    return value
+def opened(times: Elsewhere = 1) -> Elsewhere:
+    return times
+class Fields(BaseModel):
+    a: int
+class Needy(Tool[Fields, str], name="needy", effect=READ, secrets=()):
+    def __init__(self, place: Elsewhere) -> None:
+        self.place = place
+    def execute(self, params: Fields, ctx: Context) -> str:
+        return "done"
+"""
+
+
+@each("beginning", BEGINNINGS)
+def test_functions_and_classes_of_users_are_looked_at_without_their_annotations(beginning: str) -> None:
+    model = Scripted([{"calls": [{"name": "attempt_completion", "arguments": {"result": 3}}]}])
+    agent = Agent(model, output=OutputType(int, validators=[made(beginning + IMPORTS + OTHERS)]))
+    assert agent.run_sync("x").output == 3
+    assert missing_arguments(vars(sys.modules[MODULE])["Needy"]) == "place"
+    assert load_factory(f"{MODULE}:opened") is vars(sys.modules[MODULE])["opened"]
 
 
 @each("beginning, name", [(beginning, name) for beginning in BEGINNINGS for name in FIELDS])

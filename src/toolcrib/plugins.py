@@ -184,14 +184,14 @@ def tools_of(value: Any, reference: str) -> list[ToolLike | Toolset]:
 
 def missing_arguments(supplied: ToolLike) -> str:
     """The required parameters of a Tool class's constructor, in words; "" if there are none."""
-    import inspect
+    from toolcrib.compiling.annotations import signature_of
 
     if (
         not (isinstance(supplied, type) and issubclass(supplied, Tool))
         or supplied.__init__ is object.__init__
     ):
         return ""
-    parameters = list(inspect.signature(supplied.__init__).parameters.values())[1:]
+    parameters = list(signature_of(supplied.__init__).parameters.values())[1:]
     needed = [
         item.name
         for item in parameters

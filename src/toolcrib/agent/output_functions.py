@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
+from toolcrib.compiling.annotations import signature_of
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 
@@ -31,7 +31,7 @@ class Function:
 def validator_of(fn: Callable[..., Any]) -> Function:
     """A validator as a Function. One with two required parameters is called with the value and the context."""
     try:
-        given = inspect.signature(fn).parameters.values()
+        given = signature_of(fn).parameters.values()
     except (TypeError, ValueError):  # a built-in one
         return Function(fn, lambda value, _, __: fn(value), False, iscoroutinefunction(fn))
     needed = [

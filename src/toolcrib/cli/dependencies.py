@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from toolcrib.cli.console import Problem
+from toolcrib.compiling.annotations import signature_of
 from toolcrib.context import Context
 from toolcrib.plugins import PluginError, load_object
 from toolcrib.toolset import name_of, unwrapped
@@ -29,7 +30,7 @@ def load_factory(reference: str | None) -> Factory | None:
             f"--deps {reference}: expected a function that makes the dependencies, got {made!r:.80}"
         )
     try:
-        inspect.signature(made).bind()
+        signature_of(made).bind()
     except TypeError as problem:
         raise Problem(f"--deps {reference}: the function is called without arguments: {problem}") from problem
     except ValueError:  # a built-in that tells nothing of its parameters

@@ -14,23 +14,25 @@ WRAPPERS: Final = frozenset({
 })  # fmt: skip
 """Keys in which models wrap the arguments of a call."""
 
-DECLARED_FIELDS = ("__pydantic_fields__", "__dataclass_fields__", "__required_keys__", "__optional_keys__")
-"""Where models, dataclasses and TypedDicts have the names of their fields, whatever their types."""
-
 VARARGS = 0x04  # flag of a code object: the function takes *args
 VARKEYWORDS = 0x08  # flag of a code object: the function takes **kwargs
 
 
 def field_names(kind: Any) -> Collection[str] | None:
-    """The fields of a model, dataclass, TypedDict or raw JSON Schema; None if any name may come."""
+    """The names of the fields of a model, dataclass, TypedDict or raw JSON Schema; None if any name may come.
+
+    They are read where such a class declares them: reading its annotations evaluates them from Python 3.14 on.
+    """
     if isinstance(kind, TypeVar):
         return None
     if isinstance(kind, Mapping):
         properties = kind.get("properties")
         return list(properties) if isinstance(properties, Mapping) else None
     kind = get_origin(kind) or kind
-    names = {name for declared in DECLARED_FIELDS for name in getattr(kind, declared, ())}
-    return names or None
+    fields = getattr(kind, "__pydantic_fields__", None) or getattr(kind, "__dataclass_fields__", None)
+    return (
+        fields or {*getattr(kind, "__required_keys__", ()), *getattr(kind, "__optional_keys__", ())} or None
+    )
 
 
 def function_parameters(fn: Any) -> Collection[str] | None:

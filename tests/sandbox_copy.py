@@ -7,7 +7,7 @@ import toolcrib
 
 # All that the sandbox imports from elsewhere.
 NEEDED = (
-    "command/backup_names.py", "credentials.py", "dataclass.py", "errors.py", "folder_handles.py", "lazy_names.py",
+    "birth_time.py", "command/backup_names.py", "credentials.py", "dataclass.py", "errors.py", "folder_handles.py", "lazy_names.py",
     "visible.py",
 )  # fmt: skip
 

@@ -17,8 +17,8 @@ import pytest
 
 from tests.cases import each
 from tests.test_change_sets import FOR_ONE_MORE
+from toolcrib.birth_time import birth_time
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
-from toolcrib.checkpoints.birth_time import birth_time
 from toolcrib.checkpoints.checkpoints import LIMITS
 from toolcrib.checkpoints.scan import RECENT
 from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER

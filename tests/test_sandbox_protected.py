@@ -17,6 +17,7 @@ from tests.cases import each
 from tests.sandbox_copy import copy_sandbox
 from tests.sandbox_runs import BACKENDS, backend, ended, run
 from toolcrib import Answer, Toolbox, Verdict
+from toolcrib.command.sandbox import environment
 from toolcrib.command.sandbox.files import file_view, folder_walk
 from toolcrib.command.sandbox.files.executed_files import EXECUTED
 from toolcrib.command.sandbox.files.folder_walk import FolderWalk
@@ -455,6 +456,68 @@ def test_what_a_tool_writes_while_a_command_runs_stays(kind: type[Any], ws: Path
         ".exrc": "mine", "sub/.exrc": "mine",
         **{f"{folder}/{name}": "mine" for folder in (".husky", "sub/.husky") for name in names},
     }  # fmt: skip
+
+
+# What is done outside while a command runs, what the command tries then, what is left of protected files, and what of
+# them is set aside.
+OUTSIDE: list[tuple[str, str, dict[str, str], set[str]]] = [
+    ("mv mine .envrc", "echo evil > .envrc", {".vscode/s": "old"}, {".envrc"}),
+    ("mv mine .envrc", "true", {".vscode/s": "old"}, {".envrc"}),
+    ("rm .envrc; cp mine .envrc", "echo evil >> .envrc", {".vscode/s": "old"}, {".envrc"}),
+    ("cp .envrc same; mv same .envrc", "true", {".envrc": "old", ".vscode/s": "old"}, set()),
+    ("rm -r .vscode", "mkdir .vscode; echo evil > .vscode/tasks.json", {".envrc": "old"}, {".vscode"}),
+    ("rmdir .claude", "mkdir .claude; echo evil > .claude/s", {".envrc": "old", ".vscode/s": "old"}, {".claude"}),
+    ("rmdir .mcp.json", "echo evil > .mcp.json", {".envrc": "old", ".vscode/s": "old"}, {".mcp.json"}),
+    # No command can change what is still covered.
+    (
+        "cp mine .envrc; cp mine .vscode/s; mv mine .vscode/t; echo mine > .claude/s",
+        "echo evil > .envrc; rm -r .vscode; echo evil > .vscode/s; echo evil > .claude/s",
+        {".envrc": "mine", ".vscode/s": "mine", ".vscode/t": "mine", ".claude/s": "mine"},
+        set(),
+    ),
+    (
+        "chmod +x mine; mv mine .git/hooks/pre-commit",
+        "echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/pre-push; chmod +x .git/hooks/pre-push",
+        {".envrc": "old", ".vscode/s": "old", ".git/hooks/pre-commit": "mine"},
+        set(),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("outside", "command", "left", "aside"), OUTSIDE)
+def test_what_lost_its_cover_while_a_command_ran_is_set_aside(
+    ws: Path, outside: str, command: str, left: dict[str, str], aside: set[str]
+) -> None:
+    """A mount goes with the file that it lies on, when somebody replaces that file outside of the sandbox."""
+    for folder in (".vscode", ".git/hooks"):
+        (ws / folder).mkdir()
+    for path, text in {".envrc": "old", ".vscode/s": "old", "mine": "mine"}.items():
+        (ws / path).write_text(text)
+    sandbox = backend("bubblewrap")(ws)
+    argv = ["bash", "-c", f"touch started; until [ -e go ]; do sleep 0.01; done; {command}; true"]
+    with (
+        sandbox.launch(argv, cwd=str(ws), env=environment(os.environ)) as launch,
+        subprocess.Popen(
+            launch.argv, env=launch.env, cwd=launch.cwd, pass_fds=launch.pass_fds, stderr=subprocess.DEVNULL
+        ) as process,
+    ):
+        launch.started()
+        outside = f"until [ -e started ]; do sleep 0.01; done; {outside}; touch go"
+        subprocess.run(["bash", "-c", outside], cwd=ws, check=True, timeout=30)
+        process.wait(30)
+    protected = [ws / name for name in (".envrc", ".vscode", ".claude", ".mcp.json", ".git/hooks")]
+    files = [path for place in protected for path in (place, *place.rglob("*")) if path.is_file()]
+    assert {str(path.relative_to(ws)): path.read_text().strip() for path in files} == left
+    assert {path.name.partition(".disabled-")[0] for path in ws.glob("*.disabled-*")} == aside
+    assert len(launch.not_restored) == len(aside)
+
+
+def test_what_a_tool_writes_in_the_place_of_a_covered_file_stays(ws: Path) -> None:
+    (ws / ".envrc").write_text("old")
+    launch = ended(backend("bubblewrap")(ws), "true", ws)
+    Workspace(ws).apply([Write(".envrc", b"mine")])
+    launch.close()
+    assert (ws / ".envrc").read_bytes() == b"mine" and not launch.not_restored
 
 
 def test_what_a_tool_writes_for_git_while_a_command_runs_stays(kind: type[Any], ws: Path) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from toolcrib.checkpoints.birth_time import birth_time
+from toolcrib.birth_time import birth_time
 from toolcrib.checkpoints.entry import FILE, FOLDER, FileTree, PathEntry, changed_paths, kind_of_mode
 from toolcrib.checkpoints.history import Checkpoint, CheckpointError, Conversation, History, Whose
 from toolcrib.checkpoints.restore import Restorer

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from toolcrib.command.sandbox.confining import BackendOptions, ConfiningSandbox
 from toolcrib.command.sandbox.environment import outer_and_inner
 from toolcrib.command.sandbox.files.file_view import FileView
+from toolcrib.command.sandbox.files.mount_points import MountPoints
 from toolcrib.command.sandbox.files.other_names import with_another_name
+from toolcrib.command.sandbox.files.own_files import own_program_in
 from toolcrib.command.sandbox.files.paths import innermost_around, within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
@@ -144,6 +146,9 @@ class Bubblewrap(ConfiningSandbox):
         )
         launch.on_close.append(restored.restore)
         launch.on_close.append(self.placeholders.hold(view.protected))
+        own = own_program_in(view.workspace)  # which must not be renamed while it runs
+        mounted = [path for path in view.protected if path not in own]
+        launch.on_close.append(MountPoints(view.workspace, mounted, self.repositories.running).compare)
 
     def _start_proxy(self, launch: Launch, level: Level, command: Instructions) -> None:
         """Starts the proxy of an allowlist; the launcher hands it the listener in the command's network namespace."""

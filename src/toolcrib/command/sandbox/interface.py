@@ -106,7 +106,8 @@ class Launch:
     could not be, `git_changes` are sentences about settings and
     hooks that were taken out of git repositories, `told` says which files the command changed that other programs run
     unasked, and `limits_met` names the limits of all processes together that the
-    command met. While it runs, the proxy of an allowlist adds to `refused_hosts` and to `refused_addresses`.
+    command met. `kept_by_mounts` are the paths that the command could not change, as their mounts stayed. While it
+    runs, the proxy of an allowlist adds to `refused_hosts` and to `refused_addresses`.
     """
 
     argv: list[str]
@@ -120,6 +121,7 @@ class Launch:
     refused_hosts: list[str] = field(default_factory=list)
     refused_addresses: list[str] = field(default_factory=list)
     limits_met: list[str] = field(default_factory=list)
+    kept_by_mounts: list[str] = field(default_factory=list)
     on_close: list[Callable[[Launch], None]] = field(default_factory=list)
     inherited: list[int] = field(default_factory=list)
 

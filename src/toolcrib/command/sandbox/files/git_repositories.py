@@ -70,6 +70,25 @@ class GitRepository:
             ),
         )
 
+    def without_changes_in(self, kept: Collection[str], folder: str, before: GitRepository) -> GitRepository:
+        """A copy without the changes of files in `kept`, which the command could not change: somebody else did."""
+
+        def own(name: str) -> bool:
+            return not within_any(f"{folder}/{name}", kept)
+
+        return replace(
+            self,
+            settings=tuple(
+                now if own(name) else was
+                for name, was, now in zip(SETTINGS, before.settings, self.settings, strict=True)
+            ),
+            common=self.common if own("commondir") else before.common,
+            hooks={name: digest for name, digest in self.hooks.items() if own(name)},
+        )
+
+
+NOTHING = GitRepository((b"",) * len(SETTINGS), b"", {})
+
 
 @dataclass
 class RepositoryScan:
@@ -188,7 +207,9 @@ class GitRepositories:
         said = [
             words
             for path, pointer in after.pointers.items()
-            if before.pointers.get(path) != pointer and not within_any(pointer[1], roots)
+            if before.pointers.get(path) != pointer
+            and not within_any(pointer[1], roots)
+            and not within_any(path, launch.kept_by_mounts)
             for words in _disable(os.path.dirname(path), ".git", roots, "leads git out of the workspace")
         ]
         lines = {
@@ -206,17 +227,10 @@ class GitRepositories:
             for line in data.split(b"\n")
         }
         for path, now in after.found.items():
-            was = before.found.get(path)
+            was = before.found.get(path) or NOTHING
             if was != now:
-                said += _clean(
-                    path,
-                    was or GitRepository((b"",) * len(SETTINGS), b"", {}),
-                    now,
-                    lines,
-                    hooks,
-                    unfinished,
-                    roots,
-                )
+                now = now.without_changes_in(launch.kept_by_mounts, path, was)
+                said += _clean(path, was, now, lines, hooks, unfinished, roots)
         for root in roots:
             if f"{root}/.git" in before.found and f"{root}/.git" not in after.found:
                 said.append(f"{root}/.git is no repository any more: {HISTORY_LOST}")

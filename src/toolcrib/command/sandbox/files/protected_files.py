@@ -89,7 +89,7 @@ class ProtectedFiles:
             try:
                 self._put_back(path, before, launch)
             except OSError as problem:  # the other paths are put back all the same
-                launch.not_restored.append(_set_aside(self.root, path, problem.strerror or str(problem)))
+                launch.not_restored.append(set_aside(self.root, path, problem.strerror or str(problem)))
 
     def accept(self, path: str, data: bytes | None) -> None:
         """Records what a tool has just written to a file (None: it removed it) as the state before the command."""
@@ -150,7 +150,7 @@ class ProtectedFiles:
                         failed[name] = problem
             if len(failed) > MAX_ASIDE:
                 failed = {path: next(iter(failed.values()))}
-            launch.not_restored += [_set_aside(self.root, name, problem) for name, problem in failed.items()]
+            launch.not_restored += [set_aside(self.root, name, problem) for name, problem in failed.items()]
             if not failed:
                 launch.restored.append(path)
 
@@ -424,7 +424,7 @@ def _restore_file(fd: int, name: str, saved: SavedFile, data: bytes) -> None:
         raise
 
 
-def _set_aside(root: str, path: str, problem: str) -> str:
+def set_aside(root: str, path: str, problem: str) -> str:
     """Renames a changed path that could not be restored; returns a sentence about it."""
     aside = f"{path}.disabled-{secrets.token_hex(4)}"
     words = f"{path} may not be changed by commands, and could not be put back ({problem})"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -152,6 +153,25 @@ def test_placeholders_that_another_process_needs_are_not_taken_from_it(tmp_path:
         assert list(ws.iterdir()) == []
     finally:
         ended(other)
+
+
+def test_a_placeholder_is_known_from_its_first_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed then leaves it behind; another one that looks then takes it for the user's own."""
+    seen: list[bool] = []
+
+    def look(fd: int, times: tuple[int, int]) -> None:
+        seen.append(placeholders.is_placeholder(f"{tmp_path}/.envrc"))
+        os.utime(fd, times)
+
+    monkeypatch.setattr(placeholders, "os", SimpleNamespace(**{**vars(os), "utime": look}))
+    release = placeholders.Placeholders().hold([f"{tmp_path}/.envrc"])
+    (tmp_path / "usual").mkdir()
+    assert (tmp_path / ".envrc").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    assert seen == [True] and placeholders.is_placeholder(f"{tmp_path}/.envrc")
+    release(None)  # type: ignore[arg-type]
+    assert not (tmp_path / ".envrc").exists()
 
 
 def test_a_folder_of_the_users_own_is_no_placeholder(tmp_path: Path) -> None:

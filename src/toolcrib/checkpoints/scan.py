@@ -17,7 +17,7 @@ from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, ROOT, FileTree, PathEntry, entry_of, kind_of_mode
 from toolcrib.checkpoints.ignore_files import IgnoreFiles
 from toolcrib.checkpoints.rights import open_up, open_up_root, set_mode
-from toolcrib.command.sandbox.files.placeholders import has_time_of_placeholder
+from toolcrib.command.sandbox.files.placeholders import may_be_placeholder
 from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import (
     CLOEXEC,
@@ -273,7 +273,7 @@ class _Scan:
         if kind == FOLDER:
             folder.inner.append(name)
             self.tree.entries[path] = entry_of(status)
-            if has_time_of_placeholder(status):
+            if may_be_placeholder(status):
                 self._placeholders.append(path)
         elif kind == LINK:
             target = link_target(folder.handle, name)

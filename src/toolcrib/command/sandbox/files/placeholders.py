@@ -5,7 +5,7 @@ ignores empty ones). Other processes may have commands in the same workspace: wh
 on it, and the last one removes it, because removing it would also remove the mounts on it. A placeholder is recognised
 by its modification time, which no folder has by chance and which any use of it changes. It must be empty, too, because
 a command may give any folder that time. So a placeholder that a killed process left behind is not taken for the user's
-own folder.
+own folder. Until it has that time, a placeholder is recognised by rights that no other folder has.
 
 An empty *file* stands for a path that a command may write and that does not exist: neither a mount nor a Landlock rule
 can name it, and to open its folder instead would open far more.
@@ -26,6 +26,7 @@ from toolcrib.command.sandbox.interface import Launch
 from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
 
 TIME_OF_A_PLACEHOLDER = 1_000_000_007  # seconds
+NEW = 0o1677  # the mode of one that is just being made: its owner may not enter it
 TRIES = 8
 HAS_FD_PATHS = os.path.isdir("/proc/self/fd")
 OPEN = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
@@ -38,7 +39,7 @@ def is_placeholder(path: str) -> bool:
     while todo:
         folder = todo.pop()
         try:
-            if not has_time_of_placeholder(os.lstat(folder)):
+            if not may_be_placeholder(os.lstat(folder)):
                 return False
             todo += [f"{folder}/{name}" for name in os.listdir(folder)]
         except OSError:
@@ -51,9 +52,14 @@ def _is_there(path: str) -> bool:
     return os.path.lexists(path) and not is_placeholder(path)
 
 
-def has_time_of_placeholder(status: os.stat_result) -> bool:
+def may_be_placeholder(status: os.stat_result) -> bool:
     """Whether a folder may be a placeholder. Any program can set times: `is_placeholder` also looks into the folder."""
-    return stat.S_ISDIR(status.st_mode) and status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
+    has_time = status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
+    return stat.S_ISDIR(status.st_mode) and (has_time or _is_new(status))
+
+
+def _is_new(status: os.stat_result) -> bool:
+    return status.st_mode & 0o1700 == NEW & 0o1700
 
 
 class Placeholders:
@@ -166,7 +172,7 @@ def _create_and_lock(folder: str, parents: _Parents) -> int | None:
         try:
             parent, name = parents.of(folder)
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=parent)
+                os.mkdir(name, NEW, dir_fd=parent)
             fd = os.open(name, OPEN, dir_fd=parent)
         except OSError:
             return None
@@ -181,10 +187,14 @@ def _create_and_lock(folder: str, parents: _Parents) -> int | None:
 
 
 def _set_time(folders: Sequence[str], descriptors: Mapping[str, int]) -> None:
-    """Gives placeholders their time again, which creating a placeholder in them has changed."""
+    """Gives placeholders their time, again where creating a placeholder in them has changed it, and usual rights."""
     for folder in folders:
         if folder in descriptors:
-            os.utime(descriptors[folder], (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+            fd = descriptors[folder]
+            os.utime(fd, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+            status = os.fstat(fd)
+            if _is_new(status):
+                os.fchmod(fd, status.st_mode & 0o777 | 0o100)
 
 
 def _absent_above(path: str) -> list[str]:

@@ -155,6 +155,28 @@ def test_placeholders_that_another_process_needs_are_not_taken_from_it(tmp_path:
         ended(other)
 
 
+@pytest.mark.parametrize("moment", ["lstat", "listdir", "open", "fstat"])
+def test_a_placeholder_that_another_process_removes_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """A command without it could write where it stands."""
+    place = tmp_path / ".envrc"
+    of_another = placeholders.Placeholders().hold([str(place)])
+    removed: list[str] = []
+
+    def removing(*given: object, **named: object) -> object:
+        if not removed and (moment != "open" or given[0] == ".envrc"):
+            removed.append(moment)
+            of_another(None)  # type: ignore[arg-type]
+        return getattr(os, moment)(*given, **named)
+
+    monkeypatch.setattr(placeholders, "os", SimpleNamespace(**{**vars(os), moment: removing}))
+    release = placeholders.Placeholders().hold([str(place)])
+    assert removed and place.is_dir()
+    release(None)  # type: ignore[arg-type]
+    assert not place.exists()
+
+
 def test_a_placeholder_is_known_from_its_first_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

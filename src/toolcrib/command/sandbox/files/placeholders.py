@@ -34,7 +34,10 @@ PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 def is_placeholder(path: str) -> bool:
-    """Whether a path is a folder of ours that does not exist for its user: it is empty, or holds only others."""
+    """Whether a path is a folder of ours that does not exist for its user: it is empty, or holds only others.
+
+    So it is where nothing is: another process may remove its placeholder at any moment.
+    """
     todo = [path]
     while todo:
         folder = todo.pop()
@@ -42,6 +45,8 @@ def is_placeholder(path: str) -> bool:
             if not may_be_placeholder(os.lstat(folder)):
                 return False
             todo += [f"{folder}/{name}" for name in os.listdir(folder)]
+        except FileNotFoundError:
+            continue
         except OSError:
             return False
     return True
@@ -49,7 +54,7 @@ def is_placeholder(path: str) -> bool:
 
 def _is_there(path: str) -> bool:
     """Whether a path exists for its user."""
-    return os.path.lexists(path) and not is_placeholder(path)
+    return not is_placeholder(path)
 
 
 def may_be_placeholder(status: os.stat_result) -> bool:
@@ -174,6 +179,8 @@ def _create_and_lock(folder: str, parents: _Parents) -> int | None:
             with suppress(FileExistsError):
                 os.mkdir(name, NEW, dir_fd=parent)
             fd = os.open(name, OPEN, dir_fd=parent)
+        except FileNotFoundError:  # another process has just removed it
+            continue
         except OSError:
             return None
         try:

@@ -18,7 +18,7 @@ import pytest
 from tests.cases import each
 from tests.test_change_sets import FOR_ONE_MORE
 from toolcrib.birth_time import birth_time
-from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation
+from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation, scan
 from toolcrib.checkpoints.checkpoints import LIMITS
 from toolcrib.checkpoints.scan import RECENT
 from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
@@ -974,3 +974,26 @@ def test_two_processes_share_the_checkpoints(tmp_path: Path) -> None:
     (root / "a.txt").unlink()
     one.undo()
     assert (root / "a.txt").read_text() == "three"
+
+
+def test_a_placeholder_that_goes_during_a_scan_was_never_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process removes it when its command ends; an undo made it again, as a folder of the user's own."""
+    root = tmp_path / "ws"
+    (root / ".envrc").mkdir(parents=True)
+    os.utime(root / ".envrc", (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+    enter = scan._Scan._enter
+
+    def removed_first(self: scan._Scan, folder: scan._Folder, name: str, depth: int) -> scan._Folder | None:
+        (root / name).rmdir()
+        return enter(self, folder, name, depth)
+
+    monkeypatch.setattr(scan._Scan, "_enter", removed_first)
+    taken = checkpoints(root)
+    taken.take("before")
+    monkeypatch.undo()
+    assert taken.not_covered() == {}
+    (root / "new").touch()
+    taken.undo()
+    assert list(root.iterdir()) == []

@@ -180,6 +180,8 @@ class _Scan:
                     raise
                 return self._listed(folder, name, path, widened=True)  # it was read before
         except OSError as problem:
+            if path in self._placeholders and isinstance(problem, FileNotFoundError):
+                return None  # the command that needed it has just ended
             self.tree.not_covered[path] = f"it cannot be read: {problem.strerror}"
             self._keep_what_was_below(path)
             return None

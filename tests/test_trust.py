@@ -15,6 +15,7 @@ import pytest
 
 from toolcrib.access import Access, Reach
 from toolcrib.cli.main import main
+from toolcrib.command.sandbox.files.placeholders import Placeholders
 from toolcrib.errors import ToolcribError
 from toolcrib.rules import Rule, RulePolicy
 from toolcrib.rules.trust import TrustError, TrustStore, project_rules
@@ -202,6 +203,9 @@ def test_odd_files_are_never_used(
 def test_without_a_file_nothing_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file_of(project).unlink()
     assert explained(capsys, KEY) == ("allow", "")
+    release = Placeholders().hold([str(file_of(project))])  # as for a command of another process
+    assert explained(capsys, KEY) == ("allow", "")
+    release(None)  # type: ignore[arg-type]
     (project / ".toolcrib").rmdir()
     assert explained(capsys, KEY) == ("allow", "")
     assert main(["trust"]) == 0

@@ -152,6 +152,10 @@ def _read(folder: FolderHandle, name: str, path: str) -> bytes | None:
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
+            from toolcrib.command.sandbox.files.placeholders import may_be_placeholder
+
+            if may_be_placeholder(status):
+                return None  # a command runs there now, maybe of another process
             raise TrustError(f"{path} is no ordinary file")
         if status.st_nlink > 1:
             raise TrustError(f"{path} has another name too (a hard link)")

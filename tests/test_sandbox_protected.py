@@ -466,6 +466,7 @@ OUTSIDE: list[tuple[str, str, dict[str, str], set[str]]] = [
     ("rm .envrc; cp mine .envrc", "echo evil >> .envrc", {".vscode/s": "old"}, {".envrc"}),
     ("cp .envrc same; mv same .envrc", "true", {".envrc": "old", ".vscode/s": "old"}, set()),
     ("rm -r .vscode", "mkdir .vscode; echo evil > .vscode/tasks.json", {".envrc": "old"}, {".vscode"}),
+    ("rm -r .vscode; mkdir .vscode", "echo evil > .vscode/tasks.json", {".envrc": "old"}, {".vscode"}),
     ("rmdir .claude", "mkdir .claude; echo evil > .claude/s", {".envrc": "old", ".vscode/s": "old"}, {".claude"}),
     ("rmdir .mcp.json", "echo evil > .mcp.json", {".envrc": "old", ".vscode/s": "old"}, {".mcp.json"}),
     # No command can change what is still covered.
@@ -484,6 +485,9 @@ OUTSIDE: list[tuple[str, str, dict[str, str], set[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.promise(
+    "sandbox.md", "if its content is then another one, it is renamed to `*.disabled-*`, and you are told."
+)
 @pytest.mark.parametrize(("outside", "command", "left", "aside"), OUTSIDE)
 def test_what_lost_its_cover_while_a_command_ran_is_set_aside(
     ws: Path, outside: str, command: str, left: dict[str, str], aside: set[str]

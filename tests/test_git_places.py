@@ -349,6 +349,13 @@ def test_ordinary_work_goes_on(ws: Path, kind: str, command: str) -> None:
 
 
 @pytest.mark.parametrize("kind", list(BACKENDS))
+def test_git_has_nothing_to_complain_of_in_the_workspaces_own_repository(ws: Path, kind: str) -> None:
+    git(ws, "git checkout -q -b other; touch x; git add x nested; git commit -q -m x; git checkout -q -")
+    done = run(backend(kind)(ws), "git pull -q . other && git status --short && git checkout -q --detach", ws)
+    assert (done.code, done.said) == (0, "")
+
+
+@pytest.mark.parametrize("kind", list(BACKENDS))
 def test_a_rebase_with_a_conflict_goes_on_in_the_next_command(ws: Path, kind: str) -> None:
     steps = (
         "export GIT_EDITOR=true; cd nested; echo a > f; git add f; git commit -qm a; git branch other; echo b > f; "

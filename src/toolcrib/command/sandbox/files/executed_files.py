@@ -30,9 +30,11 @@ class ExecutedFiles(NamedTuple):
 EXECUTED = (
     ExecutedFiles(
         "git", "refused",
-        (".git/hooks", ".git/config", ".git/info/attributes", ".git/modules", ".gitmodules"),
+        (".git/hooks", ".git/config", ".git/info/attributes", ".git/modules"),
         "git, at its next command in the folder, also that of an editor or a prompt",
     ),
+    # Not refused: git complains of a folder in its place at each pull, also to a person while a command runs.
+    ExecutedFiles("git", "put back", (".gitmodules",), "git, at its next command about submodules"),
     ExecutedFiles(
         "git hooks", "put back",
         (".husky", ".githooks"),

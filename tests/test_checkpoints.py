@@ -997,3 +997,20 @@ def test_a_placeholder_that_goes_during_a_scan_was_never_there(
     (root / "new").touch()
     taken.undo()
     assert list(root.iterdir()) == []
+
+
+def test_a_placeholder_that_is_never_covered_is_not_named(tmp_path: Path) -> None:
+    """The undo said that `.git` is gone and was not saved, where none had ever been."""
+    root = tmp_path / "ws"
+    for path in (".git", ".idea"):
+        (root / path).mkdir(parents=True)
+        os.utime(root / path, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
+    taken = checkpoints(root)
+    taken.take("before")
+    assert taken.not_covered() == {}
+    (root / ".git").rmdir()
+    (root / "new").touch()
+    assert taken.undo().kept == {}
+    (root / ".idea/mine").touch()
+    taken.take("after")
+    assert ".idea" in taken.not_covered()

@@ -17,7 +17,7 @@ from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.entry import FILE, FOLDER, LINK, ROOT, FileTree, PathEntry, entry_of, kind_of_mode
 from toolcrib.checkpoints.ignore_files import IgnoreFiles
 from toolcrib.checkpoints.rights import open_up, open_up_root, set_mode
-from toolcrib.command.sandbox.files.placeholders import may_be_placeholder
+from toolcrib.command.sandbox.files.placeholders import is_placeholder, may_be_placeholder
 from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import (
     CLOEXEC,
@@ -293,7 +293,7 @@ class _Scan:
         why = why_by_name(name)
         if not why and folder.ignore and name not in IGNORE_FILES:
             why = IGNORED if folder.ignore.ignores(path, kind == FOLDER) else ""
-        if why:
+        if why and not is_placeholder(f"{self._scanner.root}/{path}"):
             self.tree.not_covered[path] = why
         return bool(why)
 

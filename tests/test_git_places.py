@@ -428,6 +428,19 @@ def test_what_was_taken_out_is_named(ws: Path) -> None:
     assert git(ws / "m", "git config core.bare").stdout == "false\n"
 
 
+@pytest.mark.parametrize("kind", list(BACKENDS))
+def test_what_a_person_set_up_while_a_command_ran_is_not_lost(ws: Path, kind: str) -> None:
+    config = ws / "new/.git/config"
+    git(ws, "git init -q new; chmod 600 new/.git/config")
+    before = config.read_bytes()
+    launch = ended(backend(kind)(ws, protected=[]), "git -C new config core.pager x", ws)
+    git(ws / "new", "git remote add origin https://example.org/x.git")
+    launch.close()
+    assert config.read_bytes() == before and "config.disabled" in launch.git_changes[0]
+    assert b"example.org" in (ws / "new/.git/config.disabled").read_bytes()
+    assert (ws / "new/.git/config.disabled").stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.promise("sandbox.md", "you are told afterwards if the workspace's own repository is gone")
 @pytest.mark.parametrize("kind", list(BACKENDS))
 def test_a_history_that_a_command_removed_is_told(ws: Path, kind: str) -> None:

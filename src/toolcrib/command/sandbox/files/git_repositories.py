@@ -265,10 +265,15 @@ def _clean(
         if gone:
             what = f"git would have obeyed {path}/{name} outside the sandbox ({', '.join(gone[:8])}): "
             before = old if old not in (b"", UNREADABLE) else None
+            # Somebody else may have changed it meanwhile, too: what is replaced stays beside it.
+            copied = before is not None and _write(path, f"{name}.disabled", new, roots, mode_of=name)
             if not _write(path, name, kept if before is None else before, roots):
                 yield f"{what}and it could not be changed: {REMOVE_BY_HAND}."
+            elif before is None:
+                yield f"{what}that was taken out of it."
             else:
-                yield what + ("that was taken out of it." if before is None else "it was put back as it was.")
+                where = f"; what it said is in {name}.disabled" if copied else ""
+                yield f"{what}it was put back as it was{where}."
     if now.common != was.common and now.common and not _is_worktree_of(path, now.common):
         yield from _disable(path, "commondir", roots, "leads git to settings elsewhere", was.common)
     for file, old, new in zip(UNFINISHED, was.unfinished, now.unfinished, strict=True):
@@ -445,13 +450,15 @@ def _disable(folder: str, name: str, roots: Sequence[str], why: str, old: bytes 
     yield f"{folder}/{name} {why}: it was set aside as {aside}."
 
 
-def _write(folder: str, name: str, data: bytes, roots: Sequence[str]) -> bool:
+def _write(folder: str, name: str, data: bytes, roots: Sequence[str], *, mode_of: str = "") -> bool:
+    """Replaces a file, which keeps its mode, or gets that of the file `mode_of`; returns whether that worked."""
+    like = mode_of or name
     beside = f"{name}.toolcrib-{secrets.token_hex(8)}"
     try:
         with _open_folder(folder, roots) as fd:
             mode = 0o644
-            if _exists(name, fd):
-                mode = stat.S_IMODE(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode) & 0o777
+            if _exists(like, fd):
+                mode = stat.S_IMODE(os.stat(like, dir_fd=fd, follow_symlinks=False).st_mode) & 0o777
             new = os.open(
                 beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=fd
             )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,6 +195,22 @@ def test_a_placeholder_is_known_from_its_first_moment(
     assert seen == [True] and placeholders.is_placeholder(f"{tmp_path}/.envrc")
     release(None)  # type: ignore[arg-type]
     assert not (tmp_path / ".envrc").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+def test_placeholders_of_another_user_are_shared_and_removed(tmp_path: Path) -> None:
+    """What a killed run of root leaves behind: no later command of the workspace's owner started."""
+    with tempfile.TemporaryDirectory() as ws:
+        os.chown(ws, 54_321, 54_321)
+        ended(child(HOLDS_MASKS, ws, temporary=tmp_path))
+        os.seteuid(54_321)
+        try:
+            release = placeholders.Placeholders().hold([f"{ws}/.envrc"])
+            assert placeholders.is_placeholder(f"{ws}/.envrc")
+            release(None)  # type: ignore[arg-type]
+        finally:
+            os.seteuid(0)
+        assert not Path(ws, ".envrc").exists()
 
 
 def test_a_folder_of_the_users_own_is_no_placeholder(tmp_path: Path) -> None:

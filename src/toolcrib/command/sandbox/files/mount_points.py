@@ -29,7 +29,9 @@ class MountPoints:
         self._running = running
         self._before = {path: _identity(path) for path in paths}
         # Of files also the content: git and editors replace a file by an equal one. None for what may not stay.
-        self._contents = {path: content(path, behind_links=False) for path in self._before}
+        self._contents = {
+            path: content(path, behind_links=False) for path in self._before if not _is_of_git(path)
+        }
         running.add(self)
 
     def compare(self, launch: Launch) -> None:

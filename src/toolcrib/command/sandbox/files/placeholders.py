@@ -59,8 +59,11 @@ def _is_there(path: str) -> bool:
 
 def may_be_placeholder(status: os.stat_result) -> bool:
     """Whether a folder may be a placeholder. Any program can set times: `is_placeholder` also looks into the folder."""
-    has_time = status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
-    return stat.S_ISDIR(status.st_mode) and (has_time or _is_new(status))
+    return stat.S_ISDIR(status.st_mode) and (_has_time(status) or _is_new(status))
+
+
+def _has_time(status: os.stat_result) -> bool:
+    return status.st_mtime_ns // 10**9 == TIME_OF_A_PLACEHOLDER
 
 
 def _is_new(status: os.stat_result) -> bool:
@@ -196,10 +199,13 @@ def _create_and_lock(folder: str, parents: _Parents) -> int | None:
 def _set_time(folders: Sequence[str], descriptors: Mapping[str, int]) -> None:
     """Gives placeholders their time, again where creating a placeholder in them has changed it, and usual rights."""
     for folder in folders:
-        if folder in descriptors:
-            fd = descriptors[folder]
-            os.utime(fd, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
-            status = os.fstat(fd)
+        fd = descriptors.get(folder)
+        if fd is None:
+            continue
+        status = os.fstat(fd)
+        with suppress(PermissionError):  # one that a command of another user needs has both
+            if not _has_time(status):
+                os.utime(fd, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
             if _is_new(status):
                 os.fchmod(fd, status.st_mode & 0o777 | 0o100)
 

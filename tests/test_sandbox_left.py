@@ -202,7 +202,7 @@ def test_placeholders_of_another_user_are_shared_and_removed(tmp_path: Path) -> 
     """What a killed run of root leaves behind: no later command of the workspace's owner started."""
     with tempfile.TemporaryDirectory() as ws:
         os.chown(ws, 54_321, 54_321)
-        ended(child(HOLDS_MASKS, ws, temporary=tmp_path))
+        ended(child("import os; os.umask(0o077)\n" + HOLDS_MASKS, ws, temporary=tmp_path))
         os.seteuid(54_321)
         try:
             release = placeholders.Placeholders().hold([f"{ws}/.envrc"])

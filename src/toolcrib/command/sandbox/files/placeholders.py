@@ -206,8 +206,8 @@ def _set_time(folders: Sequence[str], descriptors: Mapping[str, int]) -> None:
         with suppress(PermissionError):  # one that a command of another user needs has both
             if not _has_time(status):
                 os.utime(fd, (TIME_OF_A_PLACEHOLDER, TIME_OF_A_PLACEHOLDER))
-            if _is_new(status):
-                os.fchmod(fd, status.st_mode & 0o777 | 0o100)
+            if _is_new(status):  # commands of other users know it by its emptiness, so that all may list it
+                os.fchmod(fd, status.st_mode & 0o777 | 0o555)
 
 
 def _absent_above(path: str) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 from tests.cases import each
 from tests.sandbox_copy import copy_sandbox
 from tests.sandbox_runs import BACKENDS, backend, ended, run
-from toolcrib import Answer, Toolbox, Verdict
+from toolcrib import Answer, Toolbox, ToolError, Verdict
 from toolcrib.command.sandbox import environment
 from toolcrib.command.sandbox.files import file_view, folder_walk
 from toolcrib.command.sandbox.files.executed_files import EXECUTED
@@ -522,6 +522,14 @@ def test_what_a_tool_writes_in_the_place_of_a_covered_file_stays(ws: Path) -> No
     Workspace(ws).apply([Write(".envrc", b"mine")])
     launch.close()
     assert (ws / ".envrc").read_bytes() == b"mine" and not launch.not_restored
+
+
+def test_a_tool_is_told_why_a_covered_name_cannot_be_made(ws: Path) -> None:
+    launch = ended(backend("bubblewrap")(ws), "true", ws)
+    with pytest.raises(ToolError, match="while a command runs in the sandbox"):
+        Workspace(ws).apply([Write(".mcp.json", b"mine")])
+    launch.close()
+    Workspace(ws).apply([Write(".mcp.json", b"mine")])
 
 
 def test_what_a_tool_writes_for_git_while_a_command_runs_stays(kind: type[Any], ws: Path) -> None:

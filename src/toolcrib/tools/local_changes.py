@@ -100,6 +100,17 @@ class FileStep:
     backup: str = ""
 
 
+def _refuse_placeholder(shown: str, status: os.stat_result) -> None:
+    """Raises ToolError for a folder that stands for a missing file as long as a command of a sandbox runs."""
+    from toolcrib.command.sandbox.files.placeholders import may_be_placeholder
+
+    if may_be_placeholder(status):
+        raise ToolError(
+            f"{shown} cannot be made while a command runs in the sandbox, which covers this name. Wait until the "
+            "command has ended, or stop it, and try again."
+        )
+
+
 class ChangeSet:
     """The changes of one `Workspace.apply`."""
 
@@ -186,6 +197,7 @@ class ChangeSet:
         if step.old is not None:
             with self.workspace.as_tool_error(place):
                 if not stat.S_ISREG(step.old.st_mode):
+                    _refuse_placeholder(place.shown, step.old)
                     code = errno.EISDIR if stat.S_ISDIR(step.old.st_mode) else errno.ENXIO
                     raise OSError(code, os.strerror(code))
             if not step.old.st_mode & 0o222:

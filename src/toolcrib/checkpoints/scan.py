@@ -293,7 +293,7 @@ class _Scan:
         why = why_by_name(name)
         if not why and folder.ignore and name not in IGNORE_FILES:
             why = IGNORED if folder.ignore.ignores(path, kind == FOLDER) else ""
-        if why and not is_placeholder(f"{self._scanner.root}/{path}"):
+        if why and not (kind == FOLDER and is_placeholder(f"{self._scanner.root}/{path}")):
             self.tree.not_covered[path] = why
         return bool(why)
 

@@ -52,11 +52,6 @@ def is_placeholder(path: str) -> bool:
     return True
 
 
-def _is_there(path: str) -> bool:
-    """Whether a path exists for its user."""
-    return not is_placeholder(path)
-
-
 def may_be_placeholder(status: os.stat_result) -> bool:
     """Whether a folder may be a placeholder. Any program can set times: `is_placeholder` also looks into the folder."""
     return stat.S_ISDIR(status.st_mode) and (_has_time(status) or _is_new(status))
@@ -88,7 +83,7 @@ class Placeholders:
         with self._lock, _Parents() as parents:
             for path in paths:
                 for folder in [*_absent_above(path), path]:
-                    if folder in held or _is_there(folder):
+                    if folder in held or not is_placeholder(folder):
                         continue
                     if not self._acquire(folder, parents):
                         break
@@ -213,7 +208,7 @@ def _set_time(folders: Sequence[str], descriptors: Mapping[str, int]) -> None:
 def _absent_above(path: str) -> list[str]:
     found: list[str] = []
     folder = os.path.dirname(path)
-    while not _is_there(folder):
+    while is_placeholder(folder):
         found.append(folder)
         folder = os.path.dirname(folder)
     return found[::-1]

@@ -16,6 +16,7 @@ from tests.growth import growth
 from toolcrib.access import PATHS
 from toolcrib.command.judge import Operand, Plan, judge
 from toolcrib.command.judge.accesses import accesses_of
+from toolcrib.command.judge.find_commands import MAX_LENGTH, find_commands
 from toolcrib.command.judge.parse import parse
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, commands
@@ -456,3 +457,11 @@ def test_what_a_command_that_can_be_parsed_costs_grows_with_its_length(first: st
         return lambda: judge(text)
 
     assert growth(judging, 500, 3_500, 20) < 20
+
+
+def test_variables_that_double_each_other_fill_no_memory() -> None:
+    doubling = "a0=aaaaaaaa; " + "".join(f"a{at}=$a{at - 1}$a{at - 1}; " for at in range(1, 18))
+    assert judge(f"{doubling} echo $a17").reason == "a variable with a long value"
+    for last in ("$a17 x", "echo $a17 $a16 $a17"):
+        (found,) = find_commands(doubling + last)
+        assert sum(map(len, found.argv)) <= MAX_LENGTH

@@ -146,10 +146,11 @@ def _hex(text: str) -> str:
 
 
 class _Reader:
-    __slots__ = ("commands", "variables")
+    __slots__ = ("characters", "commands", "variables")
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {"HOME": HOME, "IFS": SPLIT}
+        self.characters = MAX_LENGTH  # of values that are still put in the place of variables
         self.commands: list[FoundCommand] = []
 
     def read(self, root: Node) -> list[FoundCommand]:
@@ -201,6 +202,12 @@ class _Reader:
         values = node.all_of("value")[:MAX_COMMANDS]
         if name is not None and len(self.variables) < MAX_COMMANDS:
             self.variables[name.text] = SPLIT.join(self._text(value, 0) for value in values)
+
+    def _value(self, name: str) -> str:
+        """The value of a variable. `b=$a$a; c=$b$b; …` would fill all memory, so values are put in up to a limit."""
+        value = self.variables.get(name, UNKNOWN)
+        self.characters -= len(value)
+        return value if self.characters >= 0 else UNKNOWN
 
     def _argv(self, node: Node) -> list[str]:
         words: list[str] = []
@@ -265,7 +272,7 @@ class _Reader:
         if kind in ("simple_expansion", "expansion"):
             names = [child.text for child in node.named_children if child.kind == "variable_name"]
             simple = len(node.text) <= len(names[0]) + 3 if names else False
-            return self.variables.get(names[0], UNKNOWN) if simple else UNKNOWN
+            return self._value(names[0]) if simple else UNKNOWN
         if kind in ("command_substitution", "process_substitution"):
             inner = [
                 argv

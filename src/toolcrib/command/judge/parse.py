@@ -79,6 +79,7 @@ KEYWORDS = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", 
 MAX_ROUNDS = 20
 MAX_LOOPS = 2  # inside of each other
 MAX_INSIDE = 10
+MAX_VALUE = 10_000  # characters that a variable stands for: `b=$a$a; c=$b$b; …` would fill all memory
 ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 # {kind of a node that sets a variable: which of its parts is the name}
 SETS_VARIABLES = {"variable_assignment": 0, "for_statement": 1}
@@ -246,6 +247,8 @@ class _Reader:
         if not may_be_assigned(name) or name in self.loops:
             raise NotProved(f"an assignment to {name}")
         if (value := word.literal) is not None:
+            if len(value) > MAX_VALUE:
+                raise NotProved("a variable with a long value")
             self.variables[name] = value
         elif len(word.parts) == 1 and isinstance(part := word.parts[0], Substitution) and not part.piped:
             self.variables[name] = replace(part, variable=name)

@@ -220,7 +220,8 @@ NO_RM = [
     "watchexec -e py rm x",
     "sudo env nice nohup timeout 5 setsid ionice command rm x", "sudo mise exec -- timeout 5 rm x", "timeout 5 sh -c 'rm x'", "uv run bash -c 'rm x'",
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
-    "cat missing/../../x; rm x",
+    "cat missing/../../x; rm x", "export A=1; rm x", "A=1 rm x", "env A=1 B=2 sudo rm x", "[ -n \"$x\" ] && rm x", "rm ~/x &", "touch {a,b}; rm x", "cat > f <<E; rm x\nx\nE",
+    "perl -e 'qx{rm x}'", "perl -e 'exec qw/rm x/'", "ruby -e '%x[rm x]'", "touch {a,b}; {rm,x}", "x=rm; read x < a.txt; $x y", "[ -v 'a[$(rm x)]' ]", "trap $'rm\\tx' EXIT", "ssh h $'ls\\nrm\\tx'", "watch 'rm;ls'", "timeout 5 bash -c 'A=1 rm x'",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . -c a=b -c a=b -c a=b -c a=b push", "git --no-pager -c a=b -c c=d --git-dir x -c e=f -c g=h push -f",
     "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
@@ -262,10 +263,16 @@ async def test_a_command_is_recognised_behind_a_chain_of_launchers_and_its_argum
 
 PERHAPS_RM = [
     # More commands in a command than are looked at.
+    "export A=1; " + "echo a; " * 150 + "x" + " | cat" * 200, "A=1 " + "nice -n 5 " * 66 + "rm x",
     "sudo -u a " * 90 + "rm x", "nice -n 5 " * 66 + "rm x", "mytool '" + "echo a; " * 301 + "rm x'", "eval '" + "echo a; " * 301 + "rm x'",
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
     "python3 -c 'import sys; print(\"rm x\")'", "make SHELL='rm x'", "tmux new-session -d rm x", "psql -c 'select 1 \\! rm x'", "env EDITOR='rm x' git commit", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
     "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",
+    # Variables that hold a command, or of which nobody knows what they are; words that a shell would expand.
+    "GIT_SSH_COMMAND='rm x' git fetch", "EDITOR=rm crontab -e", "export GIT_PAGER='rm x'; git log", "LESSOPEN='|rm x' less a.txt", "GOFLAGS=-toolexec='rm x' go build", "make CC=rm", "export x='rm x'",
+    "x=$(cat a.txt); $x y &", "export GIT_PAGER=$x; git log", "BASH_ENV=a.sh bash b.sh", "GIT_CONFIG_COUNT=1 make", "MAKEFLAGS=-n make", "f() { \"$@\"; }; f rm x",
+    "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
+    "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "sed 's/a/rm x/e' a.txt",
 ]  # fmt: skip
 
@@ -287,6 +294,10 @@ OTHERS = [
     "sudo git commit -m 'rm x'", "nohup ./server", "strace -f ls", "hyperfine 'sleep 1'", "find . -name rm", "fd rm", "rsync -av -e ssh a/ h:b/",
     "psql -c \"select 'rm x'\"", "less '+/rm x' a.txt", "tar --exclude='rm x' -cf a.tar a", "mvn exec:java -Dexec.args='rm x'",
     "docker run --rm alpine ls", "echo 'rm x' | tee a.txt", "curl -d 'rm x' http://127.0.0.1/", "gh pr create --title 'rm x'",
+    # A variable has a value, a shell and make have a file, and a shell will expand a word.
+    "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "export PATH=\"$HOME/bin:$PATH\" && make install",
+    "source .venv/bin/activate && pytest", ". a.sh", "bash -eu run.sh x", "make clean && make CC=clang install", "[ -n \"$CI\" ] && echo ci", "ls ~", "echo \"${A:-b}\" $((1 + 2))", "touch src/{a,b}.py", "nohup ./server > log.txt 2>&1 &",
+    "trap 'kill $x' EXIT; ./server & x=$!", "cat > a.sh <<'E' && chmod +x a.sh\nrm x\nE", "while read -r x; do echo \"$x\"; done < a.txt", "for x in *; do wc \"$x\" & done; wait", "x=$(git rev-parse HEAD); docker build -t \"a:$x\" . &", "f() { echo \"$1\"; }; f a",
     # A variable or a backtick in code or in a text is no command.
     "awk '{ printf(\"%s\", $1) > \"out\" }' a.txt", "sed -i 's/$(CC)/gcc/' a.txt", "sed -i 's/`x`/y/' a.txt", "mytool '$a b'", "php -r 'echo \"$x\";'",
     "python3 -c 'print(\"`x`\")'", "node -e 'console.log(`a ${1}`)'", "node -e 'write(\"a\", \"$x\")'", "perl -ne 'print \"$1\" if /(.)/' a.txt",

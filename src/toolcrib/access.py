@@ -61,6 +61,7 @@ class Access:
       Only rules that deny or ask look at it.
     - `hint`: another form of a listed command, or a command that a listed one may run; it counts as no further command.
     - `perhaps`: a hint from a text that may be plain data, like a message. A rule that denies it asks.
+    - `hinted`: of a command without `argv`: all that it runs is listed in hints. Rules that deny or ask look at those.
     - `filtered`: the tool asks `ctx.permits` about each thing that it gives, and leaves out what is denied, or a
       sandbox hides what `ctx.denied_paths` finds.
     - `code`: a digest of the files whose code a command runs; an approval of the command holds for that code alone.
@@ -80,6 +81,7 @@ class Access:
     free: bool = False
     hint: bool = False
     perhaps: bool = False
+    hinted: bool = False
     filtered: bool = False
     real: bool = False
     secret: bool = False

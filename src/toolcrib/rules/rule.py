@@ -202,7 +202,10 @@ class Rule:
         ]
 
     def _match_unfiltered(self, access: Access, request: PolicyRequest) -> MatchLevel:
-        """The same as `match`; but what a tool leaves out of its search by itself does not count."""
+        """The same as `match`; but what a tool leaves out of its search by itself does not count, nor do commands that
+        are listed in hints."""
+        if access.hinted and self.commands:
+            return NO
         found = self.match(access, request)
         return NO if found is PARTLY and access.filtered and self.verb is Verb.DENY else found
 

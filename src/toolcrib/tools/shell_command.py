@@ -118,7 +118,8 @@ def judged(
         shown = "".join(f"export {name}={quoted(value)}\n" for name, value in asked.env) + text
         judgement = judge(shown, cwd_is_workspace=inside, workspace=workspace)
         if judgement.verdict != "deny":
-            judgement = Judgement("ask", reason, programs=judgement.programs)
+            by_bash = asked.kind in PROVED
+            judgement = Judgement("ask", reason, programs=judgement.programs, by_bash=by_bash)
         return CommandToRun(text, shown, secrets, of_variables, folder, judgement, inside)
     judgement = judge(text, cwd_is_workspace=inside, workspace=workspace, run_by_us=run_by_us)
     if PREFIX in text and judgement.verdict == "plain":

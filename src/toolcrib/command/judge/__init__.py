@@ -23,6 +23,7 @@ There are two readings of a text, because two questions are asked of it:
 | all commands of a plan, each in its folder | `judged_commands.py`, `paths.py`, `variables.py` |
 | commands found in unparsed text | `find_commands.py`, `destructive.py` |
 | the forms of a command, and those that it may run | `inner_commands.py`, `python_code.py` |
+| whether it says which commands it runs | `known_commands.py` |
 | all of that together | `judgement.py` |
 | what follows from a judgement | `accesses.py`, `reasons.py`, `remember.py`, `repository_history.py` |
 

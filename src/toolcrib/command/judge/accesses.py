@@ -22,10 +22,16 @@ from toolcrib.command.judge.inner_commands import (
     found_in,
     in_input,
     in_words,
-    says_all,
 )
 from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
+from toolcrib.command.judge.known_commands import (
+    commands_in_value,
+    commands_in_values,
+    says_all,
+    text_says_all,
+    variable_says_all,
+)
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Word, commands, quoted, show_word
@@ -77,7 +83,11 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     """
     if judgement.plan is None:
         words = WORDS.split(command)
-        found = [Access(Reach.RUN, command), *_hints(found_in(command)), *_hosts(command.split())]
+        surely = itertools.chain(found_in(command, guess=False), commands_in_values(command))
+        hints = [*_hints(surely)] if judgement.by_bash and text_says_all(command) else []
+        hinted = 0 < len(hints) < MAX_COMMANDS
+        found = [Access(Reach.RUN, command, hinted=hinted), *hints, *_hints(found_in(command))]
+        found += _hosts(command.split())
         if BASH_QUOTE in command:  # a shell that does not know this quote runs what bash takes for a word
             found += _hints(found_in(command.replace(BASH_QUOTE, "'")))
         unknown = _any_path() if EXPANDED.search(command) else ()
@@ -114,7 +124,10 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     )
     # With a variable that changes what runs, the words are no longer all that a rule would have to know.
     known = () if variables.objection(dict(command.env)) else argv
-    yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free)
+    hinted = known != argv and all(variable_says_all(*variable) for variable in command.env)
+    yield Access(Reach.RUN, shown, known, prefix=prefix or (), free=free, hinted=hinted)
+    if hinted:
+        yield from _hints(form for _, value in command.env for form in commands_in_value(value))
     # What was proved runs nothing that its words do not show.
     found = itertools.chain(forms(argv, proved=part.proved), () if part.proved else in_words(argv))
     seen = [*itertools.islice(found, MAX_COMMANDS + 1)]

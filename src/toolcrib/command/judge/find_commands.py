@@ -39,6 +39,9 @@ NAMED = {
 }
 PRINTERS = {"echo", "printf"}
 EXPANDED = {"simple_expansion", "expansion", "command_substitution"}
+ONE_WORD = {"command_name", "concatenation", "number", "raw_string", "string", "string_content", "word"}
+EXPANDS = re.compile(r"[*?\[\]{}$`]")
+NOT_EXPANDED = re.compile(r"\\.|\{\}", re.DOTALL)
 ENCODED = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
 BETWEEN = re.compile(r"[;&|()\n`]+|\$\(")
 
@@ -54,15 +57,24 @@ class FoundCommand:
     writes: list[str] = field(default_factory=list)
 
 
-def find_commands(text: str) -> list[FoundCommand]:
-    """Every command that can be recognised in a text."""
+def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
+    """Every command that can be recognised in a text.
+
+    With `guess`, variables and substitutions are replaced by what they may stand for. Without it, each word that a
+    shell would expand is `UNKNOWN`.
+    """
     text = text[:MAX_LENGTH].replace("\\\n", "")
     try:
         root = tree_of(text)
     except NotProved:
         return _split_at_operators(text)
-    found = _Reader().read(root)
+    found = _Reader(guess=guess).read(root)
     return found + _split_at_operators(text) if root.has_error else found
+
+
+def word_of(node: Node) -> str:
+    """The text of a word of a syntax tree, with `UNKNOWN` for what only a shell would know."""
+    return _Reader(guess=True).text(node, 0)
 
 
 def programs_in(text: str) -> tuple[str, ...]:
@@ -146,9 +158,10 @@ def _hex(text: str) -> str:
 
 
 class _Reader:
-    __slots__ = ("characters", "commands", "variables")
+    __slots__ = ("characters", "commands", "guess", "variables")
 
-    def __init__(self) -> None:
+    def __init__(self, *, guess: bool) -> None:
+        self.guess = guess
         self.variables: dict[str, str] = {"HOME": HOME, "IFS": SPLIT}
         self.characters = MAX_LENGTH  # of values that are still put in the place of variables
         self.commands: list[FoundCommand] = []
@@ -194,14 +207,14 @@ class _Reader:
     def _assign(self, node: Node) -> None:
         name, value = node.field("name"), node.field("value")
         if name is not None and len(self.variables) < MAX_COMMANDS:
-            self.variables[name.text] = self._text(value, 0) if value is not None else ""
+            self.variables[name.text] = self.text(value, 0) if value is not None else ""
 
     def _assign_each(self, node: Node) -> None:
         """Assigns all words of a loop to its variable."""
         name = node.field("variable")
         values = node.all_of("value")[:MAX_COMMANDS]
         if name is not None and len(self.variables) < MAX_COMMANDS:
-            self.variables[name.text] = SPLIT.join(self._text(value, 0) for value in values)
+            self.variables[name.text] = SPLIT.join(self.text(value, 0) for value in values)
 
     def _value(self, name: str) -> str:
         """The value of a variable. `b=$a$a; c=$b$b; …` would fill all memory, so values are put in up to a limit."""
@@ -219,7 +232,7 @@ class _Reader:
             if child.kind == "file_redirect":
                 words += self._after_redirect(child)
                 continue
-            text = self._text(child, 0)
+            text = self.text(child, 0)
             whole = (
                 child.named_children[0] if child.kind == "command_name" and child.named_children else child
             )
@@ -240,13 +253,13 @@ class _Reader:
     def _after_redirect(self, redirect: Node) -> list[str]:
         """Arguments that stand after a redirection: the tree takes them for parts of the redirection."""
         extra = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"][1:]
-        return [self._text(inner, 0) for inner in extra]
+        return [self.text(inner, 0) for inner in extra]
 
     def _given(self, node: Node) -> str:
         texts: list[str] = []
         for child in node.named_children:
             if child.kind == "herestring_redirect":
-                texts += [self._text(inner, 0) for inner in child.named_children]
+                texts += [self.text(inner, 0) for inner in child.named_children]
             elif child.kind == "heredoc_redirect":
                 texts += [inner.text for inner in child.named_children if inner.kind == "heredoc_body"]
         return "\n".join(texts)
@@ -258,12 +271,13 @@ class _Reader:
                 targets += self._writes(child)
             if child.kind == "file_redirect" and any(">" in inner.kind for inner in child.children):
                 named = [inner for inner in child.named_children if inner.kind != "file_descriptor"]
-                targets += [self._text(inner, 0) for inner in named[:1]]
+                targets += [self.text(inner, 0) for inner in named[:1]]
         return targets
 
-    def _text(self, node: Node, depth: int) -> str:
+    def text(self, node: Node, depth: int) -> str:
+        """What a word stands for."""
         kind = node.kind
-        if depth > 12:
+        if depth > 12 or not (self.guess or _is_one_word(node)):
             return UNKNOWN
         if kind == "raw_string":
             return node.text[1:-1]
@@ -295,9 +309,22 @@ class _Reader:
             if child.kind == "string_content":
                 continue
             yield _plain(raw[at - node.start : child.start - node.start], quoted)
-            yield self._text(child, depth + 1)
+            yield self.text(child, depth + 1)
             at = child.end
         yield _plain(raw[at - node.start :], quoted)
+
+
+def _is_one_word(node: Node) -> bool:
+    """Whether no shell makes anything else of a word than what is written there."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.kind not in ONE_WORD or (
+            one.kind == "word" and EXPANDS.search(NOT_EXPANDED.sub("", one.text))
+        ):
+            return False
+        waiting += one.named_children
+    return True
 
 
 def _stages(node: Node) -> list[Node]:

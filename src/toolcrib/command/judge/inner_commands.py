@@ -37,7 +37,12 @@ RUNS_COMMANDS = re.compile(
 BACKTICKS_RUN = re.compile(r"(?:bun|deno|perl|php|ruby)[\d.]*")  # elsewhere, backticks quote a text
 PYTHON_REACHES_OUT = re.compile(r"import|exec|eval|__")  # without any of these, Python code starts no program
 PYTHON = re.compile(r"(?:python|pypy|py)w?[\d.]*")
-PERLS_WORDS = re.compile(r"\bq[wx]\b|%x\W")
+PERLS_WORDS = re.compile(  # and ruby's
+    r"(?:\bq[wx]|%x)\s{0,9}(?:\(([^)]{0,500})\)|\{([^}]{0,500})\}|\[([^]]{0,500})\]|<([^>]{0,500})>|([/!|,~#])(.{0,500}?)\5)",
+    re.DOTALL,
+)
+BLANK = re.compile(r"\s")
+SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
 GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
 GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
 GIVES_CODE = re.compile(
@@ -58,9 +63,12 @@ class Perhaps(tuple[str, ...]):
 Forms = Iterator[tuple[str, ...]]
 
 
-def found_in(text: str, depth: int = 0) -> Forms:
-    """All commands that can be recognised in a text, each in every form by which a rule may name it."""
-    for command in find_commands(text):
+def found_in(text: str, depth: int = 0, *, guess: bool = True) -> Forms:
+    """All commands that can be recognised in a text, each in every form by which a rule may name it.
+
+    `guess` is that of `find_commands`.
+    """
+    for command in find_commands(text, guess=guess):
         if command.argv:
             words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
             yield from forms(words, depth)
@@ -111,29 +119,9 @@ def _starts(argv: Sequence[str]) -> dict[int, bool]:
     return starts
 
 
-def says_all(argv: Sequence[str], depth: int = 0) -> bool:
-    """Whether the words of a command say which commands it launches."""
-    if list(argv[1:]) in (["--version"], ["--help"]):
-        return True
-    if len(argv) > MAX_SEARCHED and launches(argv[0].rpartition("/")[2]):
-        return False
-    while launches(argv[0].rpartition("/")[2]):
-        starts, certain = starts_in(argv)
-        if not certain:
-            return False
-        if not starts:
-            return True
-        argv = argv[min(starts) :]
-        if " " in argv[0]:
-            return depth < MAX_DEPTH and all(
-                says_all(one.argv, depth + 1) for one in find_commands(argv[0]) if one.argv
-            )
-    return traits_of(argv[0].rpartition("/")[2]).runs in ("", "code")
-
-
 def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) -> Forms:
     """The forms of one command, and the commands in its scripts, without those that it launches by its words."""
-    if launched and " " in argv[0]:  # a launcher that hands its word to a shell
+    if launched and SCRIPT.search(argv[0]):  # a launcher that hands its word to a shell
         if depth < MAX_DEPTH:
             yield from found_in(argv[0], depth + 1)
         return
@@ -182,8 +170,8 @@ def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
     if name in SHELLS and not any(map(GIVES_SCRIPT.fullmatch, argv[1:])):
         first = 0  # they are arguments of a file
     for at, word in enumerate(argv[1 : first if certain else MAX_WORDS], start=1):
-        if " " in word and at not in starts:
-            assigned = ASSIGNMENT.fullmatch(word)
+        assigned = ASSIGNMENT.fullmatch(word)
+        if (BLANK.search(word) or assigned) and at not in starts:
             found = found_in(assigned[2] if assigned else _value(word), depth + 1)
             yield from found if at < first and not assigned else map(Perhaps, found)
 
@@ -196,16 +184,18 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
         if setting.lower().startswith("alias."):
             value = value or following
             yield from found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
-        elif (argv[at - 1] == "-c" or word[:2] == "-c") and " " in value:
+        elif (argv[at - 1] == "-c" or word[:2] == "-c") and SCRIPT.search(value):
             yield from found_in(value.lstrip("!"), depth + 1)
-        elif (match := GITS_SHORT.fullmatch(word)) is not None and " " in (value := match[1] or following):
+        elif (match := GITS_SHORT.fullmatch(word)) is not None and BLANK.search(
+            value := match[1] or following
+        ):
             yield from found_in(value, depth + 1)
         elif word[:2] == "-O" and "grep" in argv[1:at]:
             yield from found_in(word[2:], depth + 1)
     words = {word.partition("=")[0] for word in argv[1:NEAR]}
     if any(needed <= words for needed in GITS_RUNNERS):
         for at in range(1, min(len(argv), 3 * NEAR)):
-            if " " in argv[at]:
+            if SCRIPT.search(argv[at]):
                 yield from found_in(_value(argv[at]), depth + 1)
             elif argv[at][:1] not in ("-", ""):
                 yield from forms(argv[at:], depth + 1)
@@ -233,7 +223,9 @@ def _texts(text: str, name: str) -> Iterator[tuple[str, bool]]:
     substitutes = "$(" in text or "`" in text
     if name in EVALUATE:
         yield from [(text, True)] if substitutes else ()
-    elif substitutes or (" " in text.strip() and (_is_unknown(name) or traits_of(name).runs == "code")):
+    elif substitutes or (
+        BLANK.search(text.strip()) and (_is_unknown(name) or traits_of(name).runs == "code")
+    ):
         yield text, False
     if script := handed_to_shell(text):
         yield script, False
@@ -257,7 +249,9 @@ def _texts_of_code(text: str, name: str) -> Iterator[tuple[str, bool]]:
         yield commands.run, True
         yield commands.perhaps if PYTHON_REACHES_OUT.search(text) else "", False
         yield from ((script, False) for script in (scripts_in(text, name) if runs else ()))
-    elif runs or " " in text.strip():
+    elif runs or BLANK.search(text.strip()):
         yield from ((script, runs) for script in scripts_in(text, name))
+        for words in itertools.islice(PERLS_WORDS.finditer(text), MAX_WORDS):
+            yield "".join(filter(None, words.groups()[:4])) or words[6] or "", runs
         if runs or "$(" in text:
-            yield text, PERLS_WORDS.search(text) is not None
+            yield text, False

@@ -37,7 +37,8 @@ class Judgement:
     `destroys`: what it would destroy, if anything. `grantable`: it asks only because its programs ask, so a yes to
     their prefixes may be remembered. `leads`: where links among its operands lead for which it asks. `shows`: folders
     and patterns of names below which it shows what stands in files that it does not name. `read_as`: its commands as
-    we read them, where a shell will run it and may read it otherwise; they only say why it asks.
+    we read them, where a shell will run it and may read it otherwise; they only say why it asks. `by_bash`: it has no
+    plan, and a shell that reads as bash does will run it.
     """
 
     verdict: Verdict
@@ -53,6 +54,7 @@ class Judgement:
     leads: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
     read_as: tuple[JudgedCommand, ...] = ()
+    by_bash: bool = False
 
     @property
     def only_reads(self) -> bool:
@@ -100,7 +102,7 @@ def _judge(
             asks_for_itself = by_shell.verdict == "ask" and by_shell.plan is None
             return replace(by_shell, reason=found.reason, read_as=parts) if asks_for_itself else by_shell
     except NotProved as stopped:
-        found = Judgement(stopped.verdict, stopped.reason)
+        found = Judgement(stopped.verdict, stopped.reason, by_bash=True)
     if found.verdict == "plain":  # every part was proved, so nothing of it is destructive
         return found
     destroys = destruction_in(command)

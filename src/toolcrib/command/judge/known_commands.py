@@ -1,0 +1,168 @@
+"""Whether a command says which commands it runs, and what may be commands in the variables that it sets.
+
+Rules that deny or ask take a command for any other one where it does not say so. What a file holds is not looked at:
+a script runs whatever it likes, be it started by its name or by `bash run.sh`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from toolcrib.access import UNKNOWN_WORD
+from toolcrib.command.judge.find_commands import MAX_COMMANDS, UNKNOWN, FoundCommand, find_commands, word_of
+from toolcrib.command.judge.inner_commands import (
+    MAX_DEPTH,
+    MAX_SEARCHED,
+    SCRIPT,
+    Forms,
+    Perhaps,
+    found_in,
+)
+from toolcrib.command.judge.screen import screen
+from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.not_proved import NotProved
+from toolcrib.command.programs.launchers import launches, starts_in
+from toolcrib.command.programs.traits import script_of, traits_of
+
+# What stands in a text of these kinds runs nothing but the commands that stand in it.
+KINDS = frozenset(
+    [
+        "arithmetic_expansion", "array", "binary_expression", "brace_expression", "c_style_for_statement", "case_item",
+        "case_statement", "command", "command_name", "command_substitution", "comment", "compound_statement",
+        "concatenation", "declaration_command", "do_group", "elif_clause", "else_clause", "expansion",
+        "extglob_pattern", "file_descriptor", "file_redirect", "for_statement", "function_definition", "heredoc_body",
+        "heredoc_content", "heredoc_end", "heredoc_redirect", "heredoc_start", "herestring_redirect", "if_statement",
+        "list", "negated_command", "number", "parenthesized_expression", "pipeline", "postfix_expression",
+        "process_substitution", "program", "raw_string", "redirected_statement", "regex", "simple_expansion",
+        "special_variable_name", "string", "string_content", "subscript", "subshell", "ternary_expression",
+        "test_command", "test_operator", "unary_expression", "unset_command", "variable_assignment",
+        "variable_assignments", "variable_name", "while_statement", "word",
+    ]
+)  # fmt: skip
+RENAMES = {"enable", "hash"}  # a name may be another program behind them
+# What these hold is no command, and may add some: files of commands, settings of git, options of interpreters.
+ADDS_COMMANDS = re.compile(
+    r"(?:BASH_)?ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|IFS|GIT_CONFIG.*|(?:GNU)?MAKEFLAGS|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
+)
+# What these hold is run.
+RUN = re.compile(
+    r"VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|PS[0-4]|(?:.*_)?(?:ASKPASS|COMMAND|EDITOR|PAGER|SSH|DIFF)|MANPAGER"
+)
+DELIMITER = re.compile(r"(\\?)[\w.-]+|(['\"])[\w.-]+\2")
+SUBSTITUTES = re.compile(r"\$\(|`")
+READS_FILE = {".", "csh", "fish", "source", "tcsh"}
+HARMLESS_OPTIONS = re.compile(r"-[eflnuvx]+|--(?:login|noprofile|norc|posix|verbose)")
+FILE = re.compile(r"(?!-|/dev/|/proc/)[^<>(]+")
+# Words of make that give it rules in another way than in a file.
+GIVES_MAKE_RULES = re.compile(r"-|-E.*|--eval.*|-[a-z]*f-|--(?:make)?file=-|.*/dev/.*", re.DOTALL)
+ALONE = {"alias", "env", "nice", "trap"}  # by themselves they only print
+
+
+def says_all(argv: Sequence[str], depth: int = 0) -> bool:
+    """Whether the words of a command say which commands it launches."""
+    if list(argv[1:]) in (["--version"], ["--help"]):
+        return True
+    if len(argv) > MAX_SEARCHED and launches(argv[0].rpartition("/")[2]):
+        return False
+    while launches(name := argv[0].rpartition("/")[2]):
+        if _runs_file(name, argv) or (len(argv) == 1 and name in ALONE):
+            return True
+        if (script := script_of(list(argv))) is not None:
+            return _script_says_all(script, depth)
+        starts, certain = starts_in(argv)
+        if not certain:
+            return False
+        if not starts:
+            return True
+        argv = argv[min(starts) :]
+        if SCRIPT.search(argv[0]):
+            return _script_says_all(argv[0], depth)
+    return traits_of(name).runs in ("", "code")
+
+
+def _runs_file(name: str, argv: Sequence[str]) -> bool:
+    """Whether a shell or make runs what a file says, and nothing else."""
+    if name == "make":
+        return not any(word == UNKNOWN_WORD or GIVES_MAKE_RULES.fullmatch(word) for word in argv[1:])
+    if name not in READS_FILE and traits_of(name).runs != "shell":
+        return False
+    operand = next((word for word in argv[1:] if not HARMLESS_OPTIONS.fullmatch(word)), "-")
+    return operand != UNKNOWN_WORD and FILE.fullmatch(operand) is not None
+
+
+def _script_says_all(script: str, depth: int) -> bool:
+    if depth >= MAX_DEPTH or find_commands(script) != find_commands(script, guess=False):
+        return False
+    return text_says_all(script, depth + 1) and not any(commands_in_values(script))
+
+
+def text_says_all(text: str, depth: int = 0) -> bool:
+    """Whether a text says which commands a shell runs that reads as bash does."""
+    try:
+        screen(text)
+        root = tree_of(text.replace("\\\n", ""))
+    except NotProved:
+        return False
+    if root.has_error or not all(_is_understood(node) for node in _below(root)):
+        return False
+    if not all(variable_says_all(name, value) for name, value in _assigned(root)):
+        return False
+    found = find_commands(text, guess=False)
+    return len(found) < MAX_COMMANDS and all(_is_known(one, depth) for one in found if one.argv)
+
+
+def _is_understood(node: Node) -> bool:
+    """Whether a shell finds the commands in a node that the parser found, which takes `<<E; x` to end at `E;`."""
+    if node.kind == "heredoc_redirect":
+        parts = {child.kind: child.text for child in node.named_children}
+        start, end = parts.get("heredoc_start", ""), parts.get("heredoc_end", "")
+        return DELIMITER.fullmatch(start) is not None and end.strip("\t") == start.strip("\\'\"")
+    return not node.is_named or node.kind in KINDS
+
+
+def variable_says_all(name: str, value: str) -> bool:
+    """Whether a program that gets a variable runs no command because of it but one that is its value."""
+    return not (ADDS_COMMANDS.fullmatch(name) or (UNKNOWN in value and RUN.fullmatch(name)))
+
+
+def commands_in_values(text: str) -> Forms:
+    """Commands in the values that a text gives to variables, and in texts that a shell may take for an expression."""
+    try:
+        root = tree_of(text.replace("\\\n", ""))
+    except NotProved:
+        return
+    values = [value for _, value in _assigned(root)]
+    values += [
+        node.text[1:-1]
+        for node in _below(root)
+        if node.kind == "raw_string" and SUBSTITUTES.search(node.text)
+    ]
+    for value in dict.fromkeys(values):
+        yield from commands_in_value(value)
+
+
+def commands_in_value(value: str) -> Forms:
+    """Commands in the value of a variable, which a program may run."""
+    for text in dict.fromkeys((value.lstrip("!|"), value.partition("=")[2] if value[:1] == "-" else "")):
+        yield from (Perhaps(argv) for argv in found_in(text, 1) if argv[0] != UNKNOWN_WORD)
+
+
+def _assigned(root: Node) -> Iterator[tuple[str, str]]:
+    for node in _below(root):
+        name, value = node.field("name"), node.field("value")
+        if node.kind == "variable_assignment" and name is not None and value is not None:
+            yield name.text, word_of(value)
+
+
+def _below(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.children
+
+
+def _is_known(command: FoundCommand, depth: int) -> bool:
+    words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
+    return words[0] not in (UNKNOWN_WORD, *RENAMES) and says_all(words, depth)

@@ -268,6 +268,7 @@ PERHAPS_RM = [
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
     "python3 -c 'import sys; print(\"rm x\")'", "make SHELL='rm x'", "tmux new-session -d rm x", "psql -c 'select 1 \\! rm x'", "env EDITOR='rm x' git commit", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
     "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",
+    "ls | xargs sudo", "ls | xargs -I{} {} x", "ls | xargs -I% % x", "ls | xargs -I{} sudo {} x", "ls | xargs -I{} sh -c '{} x'", "ls | xargs sh", "ls | xargs -i {} x", "ls | sudo xargs env",
     # Variables that hold a command, or of which nobody knows what they are; words that a shell would expand.
     "GIT_SSH_COMMAND='rm x' git fetch", "EDITOR=rm crontab -e", "export GIT_PAGER='rm x'; git log", "LESSOPEN='|rm x' less a.txt", "GOFLAGS=-toolexec='rm x' go build", "make CC=rm", "export x='rm x'",
     "x=$(cat a.txt); $x y &", "export GIT_PAGER=$x; git log", "BASH_ENV=a.sh bash b.sh", "GIT_CONFIG_COUNT=1 make", "MAKEFLAGS=-n make", "f() { \"$@\"; }; f rm x",
@@ -294,6 +295,7 @@ OTHERS = [
     "sudo git commit -m 'rm x'", "nohup ./server", "strace -f ls", "hyperfine 'sleep 1'", "find . -name rm", "fd rm", "rsync -av -e ssh a/ h:b/",
     "psql -c \"select 'rm x'\"", "less '+/rm x' a.txt", "tar --exclude='rm x' -cf a.tar a", "mvn exec:java -Dexec.args='rm x'",
     "docker run --rm alpine ls", "echo 'rm x' | tee a.txt", "curl -d 'rm x' http://127.0.0.1/", "gh pr create --title 'rm x'",
+    "grep -rl foo . | xargs sed -i 's/foo/bar/g'", "git ls-files | xargs -n1 -P4 git add", "ls | xargs -I{} cp {} b/{}.bak", "find . -print0 | xargs -0 sudo chmod +x",
     # A variable has a value, a shell and make have a file, and a shell will expand a word.
     "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "export PATH=\"$HOME/bin:$PATH\" && make install",
     "source .venv/bin/activate && pytest", ". a.sh", "bash -eu run.sh x", "make clean && make CC=clang install", "[ -n \"$CI\" ] && echo ci", "ls ~", "echo \"${A:-b}\" $((1 + 2))", "touch src/{a,b}.py", "nohup ./server > log.txt 2>&1 &",

@@ -20,7 +20,7 @@ from toolcrib.command.judge.destructive import (
 )
 from toolcrib.command.judge.find_commands import UNKNOWN, FoundCommand, find_commands, piped_texts
 from toolcrib.command.judge.python_code import commands_in_code
-from toolcrib.command.programs.launchers import launches, launches_behind, starts_in
+from toolcrib.command.programs.launchers import SCRIPT, launches, launches_behind, starts_in, words_from
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT
@@ -42,7 +42,6 @@ PERLS_WORDS = re.compile(  # and ruby's
     re.DOTALL,
 )
 BLANK = re.compile(r"\s")
-SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
 GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
 GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
 GIVES_CODE = re.compile(
@@ -99,7 +98,7 @@ def forms(argv: Sequence[str], depth: int = 0, *, proved: bool = False) -> Forms
     With `proved`, it is known that the command runs no text among its arguments, so these are not looked at.
     """
     for start, sure in sorted(_starts(argv).items()):
-        words = argv[start : start + MAX_WORDS] if start else argv
+        words = words_from(argv, start)[:MAX_WORDS] if start else argv
         # Where it is not certain that a command begins, the texts behind its first word are not looked at.
         of_start = _of_start(words, depth, launched=start > 0, proved=proved or not sure)
         yield from of_start if sure else map(Perhaps, of_start)

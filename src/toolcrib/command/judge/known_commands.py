@@ -14,7 +14,6 @@ from toolcrib.command.judge.find_commands import MAX_COMMANDS, UNKNOWN, FoundCom
 from toolcrib.command.judge.inner_commands import (
     MAX_DEPTH,
     MAX_SEARCHED,
-    SCRIPT,
     Forms,
     Perhaps,
     found_in,
@@ -22,7 +21,7 @@ from toolcrib.command.judge.inner_commands import (
 from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, tree_of
 from toolcrib.command.not_proved import NotProved
-from toolcrib.command.programs.launchers import launches, starts_in
+from toolcrib.command.programs.launchers import SCRIPT, launches, starts_in, words_from
 from toolcrib.command.programs.traits import script_of, traits_of
 
 # What stands in a text of these kinds runs nothing but the commands that stand in it.
@@ -75,10 +74,10 @@ def says_all(argv: Sequence[str], depth: int = 0) -> bool:
             return False
         if not starts:
             return True
-        argv = argv[min(starts) :]
+        argv = words_from(argv, min(starts))
         if SCRIPT.search(argv[0]):
             return _script_says_all(argv[0], depth)
-    return traits_of(name).runs in ("", "code")
+    return name != UNKNOWN_WORD and traits_of(name).runs in ("", "code")
 
 
 def _runs_file(name: str, argv: Sequence[str]) -> bool:
@@ -165,4 +164,4 @@ def _below(root: Node) -> Iterator[Node]:
 
 def _is_known(command: FoundCommand, depth: int) -> bool:
     words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
-    return words[0] not in (UNKNOWN_WORD, *RENAMES) and says_all(words, depth)
+    return words[0] not in RENAMES and says_all(words, depth)

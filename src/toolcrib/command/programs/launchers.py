@@ -22,6 +22,8 @@ VALUED = frozenset(  # options with a value
 )  # fmt: skip
 NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
 
+SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
+
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
@@ -127,7 +129,7 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     if name in WRAPPERS and (at := inner_at(argv)) is not None:
         at += argv[at] == "--"
         if at < len(argv) and argv[at][:1] not in "-{(!":
-            return {at: True}, not WRAPPERS[name].adds_words
+            return {at: True}, not WRAPPERS[name].adds_words or (name == "xargs" and _names_places(argv, at))
     if row.needs and row.needs.isdisjoint(argv):
         return {}, not row.also
     if not row.behind:
@@ -141,6 +143,30 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
         found.update(_from(argv, at + 1, row)[0])
     may_be_unseen = UNKNOWN_WORD in argv and traits_of(name).runs == "commands"
     return found, bool(markers) or not may_be_unseen
+
+
+def _names_places(argv: Sequence[str], at: int) -> bool:
+    """Whether it is known where xargs puts the words that it reads: at the end, or in the place of words with `{}`."""
+    options = " ".join(argv[1:at])
+    return ("-I" not in options or re.search(r"-I ?\{\}(?: |$)", options) is not None) and not any(
+        "{}" in word and SCRIPT.search(word) for word in argv[at:]
+    )
+
+
+def words_from(argv: Sequence[str], start: int) -> Sequence[str]:
+    """The words of a command that begins at one place, with unknown ones where a launcher before it adds some.
+
+    >>> words_from(["xargs", "-n1", "git"], 2)
+    ['git', '\ufffd']
+    """
+    words = argv[start:]
+    if not any(
+        name in WRAPPERS and WRAPPERS[name].adds_words
+        for name in (word.rpartition("/")[2] for word in argv[:start])
+    ):
+        return words
+    placed = (UNKNOWN_WORD if "{}" in word and not SCRIPT.search(word) else word for word in words)
+    return [*placed, UNKNOWN_WORD]
 
 
 def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, bool], bool]:

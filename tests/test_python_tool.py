@@ -197,8 +197,15 @@ NO_PUSH_IN_CODE = [
     "import subprocess; subprocess.Popen('git push'.split())", "import os; os.spawnlp(os.P_WAIT, 'git', 'git', 'push')", "import pty; pty.spawn(['git', 'push'])",
 ]  # fmt: skip
 SPEAKS_OF_PUSH = [
-    "s = 'git push now'", "print('git push')", "git = 1\nx = git", "words = ['git', 'push']", "\"\"\"\ngit push\n\"\"\"", "db.run('git push')",
+    "s = 'git push now'", "print('git push')", "words = ['git', 'push']", "\"\"\"\ngit push\n\"\"\"", "db.run('git push')",
     "from os import system as f; g = f; g('git push')", "import subprocess\nsubprocess.run(['echo', '1'])\ntitle = 'git push now'", "f(git push)", "title = 'x'\n# x\n'git push it'",
+    "import subprocess\nsubprocess.run(command)", "import os\nf = os.system", "from subprocess import run\npool.map(run, words)", "import os\ngetattr(os, name)(x)",
+    "import os\nos.system(' '.join(words))", "f = lambda: subprocess.run([program, 'push'])", "x = 1 +",
+]  # fmt: skip
+OTHER_CODE = [
+    "1 + 1", "git = 1\nx = git", "import os\nprint(os.listdir('.'))", "import subprocess\nsubprocess.run(['git', 'status', name], check=True)", "x = 'git'\nprint(f'{x} is a program')",
+    "import pandas as pd\ndf = pd.read_csv('a.csv')\ndf[df.a > 3].groupby('b').mean()", "with open('a.txt', 'w') as f:\n    f.write('a b c')", "import os; os.system(f'ls {folder}')",
+    "import os, platform\nprint(platform.system(), os.environ, os.path.join('a', 'b'), getattr(df, 'a'))", "df.system.mean()", "import asyncio\nasyncio.run(main())",
 ]  # fmt: skip
 
 
@@ -215,6 +222,9 @@ async def test_a_denied_command_is_denied_where_code_runs_it_and_asks_where_it_m
     )
     asked = {code: (await ruled(code)).code for code in SPEAKS_OF_PUSH}
     assert asked == dict.fromkeys(SPEAKS_OF_PUSH, "rejected")
+    ruled = Session(tmp_path, policy=RulePolicy("full", rules), approver=no)
+    found = {code: (await ruled(code)).code for code in OTHER_CODE}
+    assert {code: why for code, why in found.items() if why == "rejected"} == {}
 
 
 @each(

@@ -281,11 +281,13 @@ def _picture(figure: str) -> Image | None:
 
 
 def _reached_by(code: str) -> tuple[Access, ...]:
-    """The accesses of code. A command counts as run where the code surely runs it."""
-    commands = commands_in_code(code) or NO_COMMANDS
+    """The accesses of code. A command counts as run where the code surely runs it, and code that cannot be read may run
+    any."""
+    read = commands_in_code(code)
+    commands = read or NO_COMMANDS
     run = [one for one in accesses_of(commands.run, JUDGEMENT, ".", unasked=False) if one.hint]
     said = [
-        replace(one, perhaps=True) if one.hint else one
+        replace(one, perhaps=True) if one.hint else replace(one, hinted=read is not None)
         for text in (code, commands.perhaps)
         for one in accesses_of(text, JUDGEMENT, ".", unasked=False)
         if one.hint or text is code

@@ -26,6 +26,7 @@ TAKES_WORDS = re.compile(r"(?:exec|spawn)l.*|.*subprocess_exec")  # each argumen
 # The first argument names the program, and the words that follow begin with its name again.
 NAMES_PROGRAM_APART = re.compile(r"(?:exec|spawn)[lv].*|posix_spawnp?")
 SHORT: tuple[str, ...] = ("run", "call")
+MODULES = ("asyncio", "os", "posix", "pty", "subprocess")  # that have such functions
 EVALUATES = ("exec", "eval")
 FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")
 
@@ -97,6 +98,8 @@ class _Texts:
             SHORT, True
         )  # functions by themselves, and whether they run commands
         self.modules = {"subprocess"}
+        self.imported: set[str] = set()  # names of MODULES and of functions that run commands
+        self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         self.original: dict[str, str] = {}
         for node in nodes:
             self._names(node)
@@ -110,12 +113,15 @@ class _Texts:
             self.runners[node.name] = False
         elif isinstance(node, ast.Import):
             self.modules |= {one.asname for one in node.names if one.asname and one.name == "subprocess"}
+            self.imported |= {one.asname or one.name for one in node.names if one.name in MODULES}
         elif isinstance(node, ast.ImportFrom):
             for one in node.names:
                 self.original[one.asname or one.name] = one.name
                 self.runners[one.asname or one.name] = bool(RUNS.fullmatch(one.name)) or (
                     node.module == "subprocess" and one.name in SHORT
                 )
+                if node.module in MODULES and self.runners[one.asname or one.name]:
+                    self.imported.add(one.asname or one.name)
 
     def run(self) -> Iterator[str]:
         """The commands of calls of functions that run commands. Those behind what is read are not known."""
@@ -123,7 +129,9 @@ class _Texts:
             if self.left.characters <= 0:
                 yield UNKNOWN
                 return
-            if isinstance(node, ast.Call) and (name := self._runner(node.func)):
+            if self._hands_on(node):
+                yield UNKNOWN
+            elif isinstance(node, ast.Call) and (name := self._runner(node.func)):
                 named = [one.value for one in node.keywords if one.arg in ("args", "cmd", "command")]
                 arguments = [*node.args, *named]
                 if name in EVALUATES:
@@ -137,6 +145,20 @@ class _Texts:
                     yield self._words(arguments)
                 elif arguments:
                     yield self._command(arguments[0])
+
+    def _hands_on(self, node: ast.AST) -> bool:
+        """Whether a function that runs commands is handed on, to be called with arguments that nobody knows."""
+        if isinstance(node, ast.Call):
+            names = [one.id for one in node.args[:1] if isinstance(one, ast.Name)]
+            by_name = isinstance(node.func, ast.Name) and node.func.id in ("getattr", "vars")
+            return by_name and not self.imported.isdisjoint(names)
+        if id(node) in self.called:
+            return False
+        if isinstance(node, ast.Name):
+            return node.id in self.imported and self.runners.get(node.id, False)
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            return False
+        return node.value.id in self.imported and bool(self._runner(node))
 
     def _evaluated(self, arguments: Sequence[ast.expr]) -> str:
         """The commands that code in a text runs."""

@@ -199,7 +199,10 @@ NO_PUSH_IN_CODE = [
 SPEAKS_OF_PUSH = [
     "s = 'git push now'", "print('git push')", "words = ['git', 'push']", "\"\"\"\ngit push\n\"\"\"", "db.run('git push')",
     "from os import system as f; g = f; g('git push')", "import subprocess\nsubprocess.run(['echo', '1'])\ntitle = 'git push now'", "f(git push)", "title = 'x'\n# x\n'git push it'",
-    "import subprocess\nsubprocess.run(command)", "import os\nf = os.system", "from subprocess import run\npool.map(run, words)", "import os\ngetattr(os, name)(x)",
+    "import subprocess\nsubprocess.run(command)", "import os\nf = os.system", "import subprocess\nc = ['git']\nc += ['push']\nsubprocess.run(c)", "import subprocess\nc = ['git']\nc.append('push')\nsubprocess.run(c)",
+    "import subprocess\nc = ['git', 'log']\nc[1] = 'push'\nsubprocess.run(c)", "import os\nx = 'ls'\nfor x in y: os.system(x)", "import os\nx = 'ls'\ndef f(x): os.system(x)", "import os\nx = 'ls'\n[os.system(x) for x in y]",
+    "import os\nx = 'ls'\nx, z = y\nos.system(x)", "import os\nx = 'gi'\nx += 't'\nos.system(x + ' push')", "import subprocess\nsubprocess.run(**options)", "import os\nx = 'ls'\nwith a as x: os.system(x)",
+    "from subprocess import run\npool.map(run, words)", "import os\ngetattr(os, name)(x)",
     "import os\nos.system(' '.join(words))", "f = lambda: subprocess.run([program, 'push'])", "x = 1 +",
 ]  # fmt: skip
 OTHER_CODE = [

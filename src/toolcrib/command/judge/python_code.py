@@ -7,6 +7,7 @@ import re
 import shlex
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ NAMES_PROGRAM_APART = re.compile(r"(?:exec|spawn)[lv].*|posix_spawnp?")
 SHORT: tuple[str, ...] = ("run", "call")
 MODULES = ("asyncio", "os", "posix", "pty", "subprocess")  # that have such functions
 EVALUATES = ("exec", "eval")
+GROWS = ("append", "extend")  # a list, at its end
+CHANGES = ("clear", "insert", "pop", "remove", "reverse", "sort", "__setitem__")
 FIELD = re.compile(r"\{[^{}]*\}|%(?:\([^()]*\))?[-#0-9. +]*[a-zA-Z]")
 
 
@@ -88,12 +91,14 @@ def _lines(found: Iterator[str]) -> str:
 
 
 class _Texts:
-    """The texts in code. A name that is assigned once is what was assigned to it."""
+    """The texts in code. A name that is bound once, and whose value is not changed, is what was assigned to it."""
 
     def __init__(self, nodes: Sequence[ast.AST], left: _Budget) -> None:
         self.nodes = nodes
         self.left = left
-        self.assigned: dict[str, ast.expr | None] = {}
+        self.assigned: dict[str, ast.expr] = {}
+        self.bound: Counter[str] = Counter()
+        self.grown: set[str] = set()  # names of what gets something added at its end
         self.runners: dict[str, bool] = dict.fromkeys(
             SHORT, True
         )  # functions by themselves, and whether they run commands
@@ -105,11 +110,8 @@ class _Texts:
             self._names(node)
 
     def _names(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    self.assigned[target.id] = None if target.id in self.assigned else node.value
-        elif isinstance(node, ast.FunctionDef):
+        self._binds(node)
+        if isinstance(node, ast.FunctionDef):
             self.runners[node.name] = False
         elif isinstance(node, ast.Import):
             self.modules |= {one.asname for one in node.names if one.asname and one.name == "subprocess"}
@@ -123,6 +125,33 @@ class _Texts:
                 if node.module in MODULES and self.runners[one.asname or one.name]:
                     self.imported.add(one.asname or one.name)
 
+    def _binds(self, node: ast.AST) -> None:
+        """Notes what a name is bound to, and what changes its value."""
+        if isinstance(node, ast.Assign):
+            self.assigned |= {one.id: node.value for one in node.targets if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            self.assigned[node.target.id] = node.value
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            self.grown.add(node.target.id)
+            self.bound[node.target.id] -= 1  # it is no other value, but a longer one
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            self.bound[node.id] += 1
+        elif isinstance(node, ast.arg):
+            self.bound[node.arg] += 1
+        elif isinstance(node, ast.ExceptHandler | ast.alias) and (
+            name := getattr(node, "asname", None) or node.name
+        ):
+            self.bound[name] += 1
+        elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name):
+            name, method = node.value.id, getattr(node, "attr", "")
+            changed = method in CHANGES or (not method and not isinstance(node.ctx, ast.Load))
+            self.bound[name] += 2 * changed
+            self.grown |= {name} if method in GROWS else set()
+
+    def _value(self, name: str) -> ast.expr | None:
+        """What a name stands for at its beginning, None where that is not known."""
+        return self.assigned.get(name) if self.bound[name] == 1 else None
+
     def run(self) -> Iterator[str]:
         """The commands of calls of functions that run commands. Those behind what is read are not known."""
         for node in self.nodes:
@@ -132,7 +161,7 @@ class _Texts:
             if self._hands_on(node):
                 yield UNKNOWN
             elif isinstance(node, ast.Call) and (name := self._runner(node.func)):
-                named = [one.value for one in node.keywords if one.arg in ("args", "cmd", "command")]
+                named = [one.value for one in node.keywords if one.arg in (None, "args", "cmd", "command")]
                 arguments = [*node.args, *named]
                 if name in EVALUATES:
                     yield self._evaluated(arguments)
@@ -193,8 +222,13 @@ class _Texts:
     def _command(self, node: ast.expr, depth: int = 0) -> str:
         """The command line of an expression that is a text or a list of words."""
         if depth < MAX_DEPTH and isinstance(node, ast.Name):
-            assigned = self.assigned.get(node.id)
-            return self._command(assigned, depth + 1) if assigned is not None else UNKNOWN
+            assigned = self._value(node.id)
+            command = self._command(assigned, depth + 1) if assigned is not None else UNKNOWN
+            return (
+                f"{command} {UNKNOWN}"
+                if node.id in self.grown and isinstance(assigned, ast.List)
+                else command
+            )
         if isinstance(node, ast.List | ast.Tuple):
             return self._words(node.elts)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
@@ -215,7 +249,7 @@ class _Texts:
             self.left.characters -= len(text)
             return text
         if isinstance(node, ast.Name):
-            return self._text(self.assigned.get(node.id), depth + 1)
+            return self._text(self._value(node.id), depth + 1) + UNKNOWN * (node.id in self.grown)
         if isinstance(node, ast.JoinedStr):
             return "".join(self._text(one, depth + 1) for one in node.values)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

@@ -171,7 +171,7 @@ def _accesses(text: str, keys: Sequence[str] = ()) -> tuple[Access, ...]:
 def _as_bytes(params: ProcessWriteParams, process: BackgroundProcess) -> bytes:
     typed = params.text.encode()
     if process.runs.terminal:
-        named = {**NAMED, **APPLICATION} if process.wants_application_keys() else NAMED
+        named = NAMED | APPLICATION if process.wants_application_keys() else NAMED
         return typed + b"".join(_key(key, named) for key in params.keys)
     if wrong := [key for key in params.keys if key not in ("enter", "ctrl-d")]:
         raise ToolError(

@@ -191,7 +191,7 @@ async def test_a_listing_does_not_lead_out_of_the_folder_that_a_command_was_judg
         where = out.fileno()
         await run_plan(plan, Local(str(tmp_path)), env=ENV, stdin=null.fileno(), stdout=where, stderr=where)
     said = (tmp_path / "out").read_text()
-    assert "KEPT" not in said and "is not below ., where it runs" in said
+    assert "KEPT" not in said and "is outside of the folder that it runs in" in said
 
 
 def test_links_to_their_own_folder_do_not_hold_up_a_judgement(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: s
     for path in (path for name in names for path in _readings(name)):
         if path.startswith("/") and paths.relative(path, below) == path:
             name = written[0].spelled
-            return f"{name}: not run, because {path} is not below {proved.folder}: write that path itself"
+            return f"{name}: not run, because {path} is outside of the folder that it runs in: write that path itself"
     return None
 
 

@@ -812,7 +812,7 @@ async def test_cancelling_the_outer_run_cancels_the_inner_and_records_it() -> No
         return ""
 
     run = outer_of(helper_of(calling("wait"), tools=[wait])).start("go")
-    waiting = asyncio.ensure_future(run._outcome())
+    waiting = asyncio.ensure_future(run.ended())
     await begun.wait()
     run.cancel()
     outcome = await waiting

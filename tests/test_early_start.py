@@ -300,7 +300,7 @@ async def test_cancelling_the_run_stops_what_was_begun() -> None:
     )
     agent = Agent(model, watched.tools, early_start=True, autonomy="full")
     run = agent.start("go")
-    task = asyncio.ensure_future(run._outcome())
+    task = asyncio.ensure_future(run.ended())
     await asyncio.wait_for(watched.look_ran.wait(), 5)
     run.cancel()
     outcome = await task
@@ -315,7 +315,7 @@ async def test_cancelling_the_turn_leaves_each_call_one_result() -> None:
     model = Writing([steps])
     agent = Agent(model, watched.tools, early_start=True, autonomy="full")
     run = agent.start("go")
-    task = asyncio.ensure_future(run._outcome())
+    task = asyncio.ensure_future(run.ended())
     await asyncio.wait_for(watched.slow_ran.wait(), 5)
     await asyncio.sleep(0.05)
     run.cancel()

@@ -729,6 +729,41 @@ async def test_what_a_tool_makes_of_being_left_does_not_count(swallows: bool) ->
     assert sorted(world.done) == ["put 1", "put 2"]
 
 
+@pytest.mark.parametrize("pause", [None, 0, 0.01])
+async def test_what_a_tool_does_beside_a_question_is_done_once(pause: float | None) -> None:
+    """Other tasks of a tool are waited for where they have begun a call, and begin none once the tool is left."""
+    world = World()
+
+    async def note(n: int) -> str:
+        "Note."
+        await asyncio.sleep(0.005)
+        world.done.append(f"note {n}")
+        return f"note {n}"
+
+    noting = tool(note, effect=WRITE, secrets=(), resources=lambda params: ["notes"])
+    helper = Agent(model_of([[("drop", 1), ("note", 2)]]), [*world.tools(), noting])
+
+    async def several(n: int, ctx: Context) -> str:
+        "Ask, note and have a task done side by side."
+
+        async def later(name: str, **arguments: Any) -> str:
+            if pause is not None:
+                await asyncio.sleep(pause)
+            return (await ctx.call(name, **arguments)).text
+
+        calls = [ctx.call("drop", n=n), later("aide", task="1"), later("note", n=n), later("after", n=n)]
+        return str(len(await asyncio.gather(*calls)))
+
+    options: Any = {
+        "tools": [*world.tools(), noting, helper.as_tool("aide", "Helps."), tool(several, effect=READ, secrets=())],
+        "policy": read_rules('[[rule]]\nallow = true\ntool = "note"').policy("supervised"),
+    }  # fmt: skip
+    outcome, _ = await answered_later([[("several", 7)]], lambda question: "yes", lambda q: q[:1], **options)
+    await asyncio.sleep(0.05)  # for what would go on
+    assert outcome.messages[-2].results[0].text == "4"
+    assert sorted(world.done) == ["drop 1", "drop 7", "drop 750", "note 2", "note 7"]
+
+
 async def test_a_call_that_was_stopped_does_not_wait() -> None:
     async def slow(n: int, ctx: Context) -> str:
         "Too slow."
@@ -753,7 +788,7 @@ async def test_a_run_that_is_cancelled_while_others_wait_has_a_result_for_each_c
     world = World()
     tools = [*world.tools(), tool(hang, effect=READ, secrets=())]
     run = agent_of([[("after", 1), ("hang", 1)]], world, tools=tools).start("go")
-    task = asyncio.ensure_future(run._outcome())
+    task = asyncio.ensure_future(run.ended())
     await started.wait()
     await asyncio.sleep(0)
     run.cancel()

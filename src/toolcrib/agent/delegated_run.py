@@ -87,14 +87,20 @@ class DelegatedRun:
             )
         return ""
 
-    async def text(self) -> str:
-        """The words of the run. Raises ToolError if it did not finish its task, Suspended where it waits."""
+    async def waits(self) -> bool:
+        """Let the run end; returns whether it ended at questions. The tool may go on with others before it is left."""
         clock = self._clock
         with ExitStack() as stack:
             if clock is not None:
                 stack.enter_context(clock)
                 stack.enter_context(self.run.box.paused_while_asking(self.run.id, clock))
-            outcome = await self.run
+            return (await self.run.ended()).reason is Reason.WAITING
+
+    async def text(self) -> str:
+        """The words of the run. Raises ToolError if it did not finish its task, Suspended where it waits."""
+        if self.run.outcome is None:
+            await self.waits()
+        outcome, clock = await self.run, self._clock
         why = ""
         if clock is not None and clock.over and outcome.reason is Reason.CANCELLED:
             why = f"its time of {counted(clock.seconds, 'second')} is over"

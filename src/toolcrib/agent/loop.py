@@ -31,7 +31,7 @@ from toolcrib.agent.tool_choice import request_of
 from toolcrib.agent.transcript import TranscriptFile
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.conversation_cache import ConversationCache
-from toolcrib.errors import ErrorCode, belongs_to_caller
+from toolcrib.errors import ErrorCode, Suspended, belongs_to_caller
 from toolcrib.events import (
     AnswerRestarted,
     Event,
@@ -191,6 +191,8 @@ class RunLoop:
             with inside:
                 async with deadline, self.box:
                     return await self._loop()
+        except Suspended:  # the tool that began the run has been left: it begins it again
+            raise
         except ModelError as error:
             reason = Reason.TOO_LONG if error.too_long else Reason.MODEL_ERROR
             return self._finished(reason, "", str(error))

@@ -147,11 +147,12 @@ class Run(Generic[Out]):
 
     async def _outcome_or_leave(self) -> Outcome[Out]:
         """The outcome. A tool whose run waits for answers is left, and runs again when they are there."""
-        outcome = await self._outcome()
+        outcome = await self.ended()
         await self._loop.leave_if_waiting(outcome)
         return outcome
 
-    async def _outcome(self) -> Outcome[Out]:
+    async def ended(self) -> Outcome[Out]:
+        """The outcome. Where it waits for answers, the tool goes on, and awaits the run to be left."""
         if self._task is not None and self._task.done() and not self._task.cancelled():
             return self._task.result()  # or what the caller's own code raised
         if self.outcome is not None:

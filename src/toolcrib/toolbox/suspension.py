@@ -87,6 +87,7 @@ class Journal:
     acted: bool = False  # whether a step was allowed, after which the tool may have changed something
     questions: list[Question] = field(default_factory=list)
     open: bool = False
+    left: bool = False  # nothing further begins inside: it would not be known to who goes on
     running: int = 0
     idle: asyncio.Event | None = None
 
@@ -99,6 +100,7 @@ class Journal:
         """Wait for the other inner calls: each ends, or waits for an answer too, before the tool is left."""
         import asyncio
 
+        await asyncio.sleep(0)  # for tasks of the tool that have not made their first step yet
         while self.running:
             self.idle = self.idle or asyncio.Event()
             await self.idle.wait()
@@ -323,8 +325,13 @@ class Suspension:
 
     @contextmanager
     def inside(self, ctx: Context[Any]) -> Generator[None]:
-        """Counts, while it lasts, an inner call or a run of an agent as running inside the call of `ctx`."""
+        """Counts, while it lasts, an inner call or a run of an agent as running inside the call of `ctx`.
+
+        Raises Suspended if the tool has been left: its other tasks may go on, and begin nothing further.
+        """
         journal = self.journal(ctx)
+        if journal.left:
+            raise Suspended
         journal.running += 1
         try:
             yield
@@ -361,6 +368,7 @@ class Suspension:
         journal.questions.extend(questions)
         journal.open = True
         await journal.others()
+        journal.left = True
         raise Suspended
 
 

@@ -14,7 +14,7 @@ from toolcrib.agent.delegation.new_task import DEFAULT_TIMEOUT, MAX_TASK, MAX_TI
 from toolcrib.context import Context
 from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
-from toolcrib.errors import Suspended, ToolError, traceback_text
+from toolcrib.errors import ToolError, traceback_text
 from toolcrib.function import FunctionTool, tool
 from toolcrib.result import ToolResult
 
@@ -95,7 +95,8 @@ class Rows:
         self._seconds = seconds
         self._next = iter(enumerate(rows))
         self._results: list[RowResult | None] = [None] * len(rows)
-        self._ended: Suspended | ToolError | None = None  # a row waits, or the agent may have no task
+        self._refused: ToolError | None = None  # the agent may have no task
+        self._waiting: DelegatedRun | None = None  # the run of a row that waits
         self._done = 0
 
     async def results(self, at_once: int) -> list[RowResult]:
@@ -106,8 +107,10 @@ class Rows:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(at_once, len(self._rows))):
                 group.create_task(self._take_rows())
-        if self._ended is not None:
-            raise self._ended
+        if self._refused is not None:
+            raise self._refused
+        if self._waiting is not None:
+            await self._waiting.text()
         return [result for result in self._results if result is not None]
 
     async def _take_rows(self) -> None:
@@ -117,18 +120,18 @@ class Rows:
             try:
                 run = self._delegates.begin(self._agent, task, self._ctx, self._seconds)
             except ToolError as refusal:  # the same for all rows
-                self._ended = refusal
+                self._refused = refusal
                 return
-            try:
-                self._results[index] = await self._result(row, run)
-            except Suspended as waits:
-                self._ended = waits
+            self._results[index] = await self._result(row, run)
             self._done += 1
             total = len(self._rows)
             self._ctx.report(tip=f"{self._done} of {total} rows", progress=self._done / total)
 
-    async def _result(self, row: str, run: DelegatedRun) -> RowResult:
+    async def _result(self, row: str, run: DelegatedRun) -> RowResult | None:
         try:
+            if await run.waits():
+                self._waiting = run
+                return None
             return RowResult(row, True, await run.text())
         except ToolError as unfinished:
             return RowResult(row, False, unfinished.message)

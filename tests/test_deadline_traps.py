@@ -1,6 +1,7 @@
 """Traps of deadlines and cancellation: threads that wait, tools that do not stop."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -131,6 +132,23 @@ async def test_a_box_works_on_after_threads_could_not_be_started(threads_left: l
     started = time.perf_counter()
     await asyncio.gather(*(box.call("wait", {"seconds": 0.2}, timeout=20) for _ in range(3)))
     assert threads_left == [0] and time.perf_counter() - started < 0.5
+
+
+async def test_the_threads_of_a_toolbox_that_is_gone_end() -> None:
+    """A server may make a toolbox for each request."""
+
+    def look() -> str:
+        seen.append(threading.current_thread())
+        return "seen"
+
+    seen: list[threading.Thread] = []
+    for _ in range(20):
+        await Toolbox([tool(look, effect=READ, secrets=())]).call("look", {})
+    gc.collect()
+    ends = time.monotonic() + 5  # without work they would end after 10 seconds
+    for thread in seen:
+        thread.join(max(0.0, ends - time.monotonic()))
+    assert len(seen) == 20 and not any(thread.is_alive() for thread in seen)
 
 
 @pytest.mark.promise("faults.md", "a call that finds none fails, and later ones run")

@@ -50,7 +50,7 @@ from toolcrib.toolbox.runs import Limiter, Runs, limiter_of
 from toolcrib.toolbox.stats import Statistics
 from toolcrib.toolbox.suspensions import Suspensions
 from toolcrib.toolbox.telemetry import Telemetry
-from toolcrib.toolbox.threads import Portal, Workers
+from toolcrib.toolbox.threads import Portal, Workers, end_idle_threads
 from toolcrib.toolbox.tool_list import ToolList
 from toolcrib.toolbox.watching import Watched
 from toolcrib.toolbox.with_runs import WithRuns
@@ -172,6 +172,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         )
         self._operator = OperatorLog(self.sink, self._mask)
         self._workers, self._large_results = Workers(), Workers(1)
+        end_idle_threads(self, self._workers, self._large_results)
         self._approving = Approving(
             approver, answer_timeout, self.sink, self._operator, self._workers, grace, self._runs.clocks
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["BRIEF_WAIT", "Portal", "Workers"]
+__all__ = ["BRIEF_WAIT", "Portal", "Workers", "end_idle_threads"]
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Workers:
     def _begin(self) -> None:
         """Begin without threads and jobs: neither comes along into a forked process."""
         self._process = os.getpid()
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None ends one thread that has no work
         self._lock = threading.Lock()
         self._threads = 0
         self._unfinished = 0
@@ -83,19 +83,31 @@ class Workers:
         with self._lock:
             self._unfinished -= 1
 
+    def end_idle(self) -> None:
+        """End the threads that have no work. Takes no lock, as the garbage collector may call it at any moment."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+
     def _work(self) -> None:
         while True:
             try:
-                job: _Job | None = self._jobs.get(timeout=IDLE)
+                job = self._jobs.get(timeout=IDLE)
             except Empty:
-                with self._lock:
-                    if self._unfinished < self._threads:  # no job was handed in meanwhile
-                        self._threads -= 1
-                        return
+                job = None
+            if job is not None:
+                job.run(self._finished)
+                job = None  # an idle thread must not keep alive what the job refers to
                 continue
-            assert job is not None
-            job.run(self._finished)
-            job = None  # an idle thread must not keep alive what the job refers to
+            with self._lock:
+                if self._unfinished < self._threads:  # no job was handed in meanwhile
+                    self._threads -= 1
+                    return
+
+
+def end_idle_threads(toolbox: object, *pools: Workers) -> None:
+    """End the idle threads of pools as soon as their toolbox is freed: a server may make one for each request."""
+    for workers in pools:
+        weakref.finalize(toolbox, workers.end_idle).atexit = False
 
 
 class _Job:

@@ -30,7 +30,7 @@ ROUNDS = 8
 MORE_ROUNDS = 24  # while the process seems to grow: a leak goes on, a heap that only settles does not
 WARM_UP = 2  # rounds that do not count: caches fill, and threads are started
 RESIDENT, BLOCKS = 5.0, 20.0  # by which 1,000 calls may grow: KiB of the process, objects of the interpreter
-NOISE = 4_096  # KiB by which a process grows and shrinks anyway
+NOISE = 8_192  # KiB by which a process grows and shrinks anyway, above all one that ran other tests before
 NOISE_BLOCKS = 1_000  # objects, likewise; a leak of one for each call would be ten times as much
 STORM = 0.25  # of the time
 

@@ -276,6 +276,7 @@ async def test_with_start_background_a_crashed_server_comes_back_by_itself() -> 
         await until(lambda: tools.servers()[0].state is ServerState.STARTED)
         await server.crash()
         await until(lambda: server.starts == 2 and tools.servers()[0].state is ServerState.STARTED)
+        assert tools.servers()[0].problem == ""
 
 
 def test_a_toolset_serves_several_event_loops() -> None:

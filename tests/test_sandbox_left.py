@@ -144,13 +144,13 @@ def test_placeholders_that_another_process_needs_are_not_taken_from_it(tmp_path:
     release = placeholders.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
     other = child(HOLDS_MASKS, str(ws), temporary=tmp_path)
     try:
-        release(None)  # type: ignore[arg-type]
+        release(None)  # type: ignore[arg-type] # it does not look at the launch
         assert placeholders.is_placeholder(f"{ws}/.envrc") and placeholders.is_placeholder(
             f"{ws}/.config/autostart"
         )
         again = placeholders.Placeholders().hold([f"{ws}/.envrc", f"{ws}/.config/autostart"])
         ended(other)
-        again(None)  # type: ignore[arg-type]
+        again(None)  # type: ignore[arg-type] # it does not look at the launch
         assert list(ws.iterdir()) == []
     finally:
         ended(other)
@@ -168,13 +168,13 @@ def test_a_placeholder_that_another_process_removes_meanwhile_is_made_again(
     def removing(*given: object, **named: object) -> object:
         if not removed and (moment != "open" or given[0] == ".envrc"):
             removed.append(moment)
-            of_another(None)  # type: ignore[arg-type]
+            of_another(None)  # type: ignore[arg-type] # it does not look at the launch
         return getattr(os, moment)(*given, **named)
 
     monkeypatch.setattr(placeholders, "os", SimpleNamespace(**{**vars(os), moment: removing}))
     release = placeholders.Placeholders().hold([str(place)])
     assert removed and place.is_dir()
-    release(None)  # type: ignore[arg-type]
+    release(None)  # type: ignore[arg-type] # it does not look at the launch
     assert not place.exists()
 
 
@@ -193,7 +193,7 @@ def test_a_placeholder_is_known_from_its_first_moment(
     (tmp_path / "usual").mkdir()
     assert (tmp_path / ".envrc").stat().st_mode == (tmp_path / "usual").stat().st_mode
     assert seen == [True] and placeholders.is_placeholder(f"{tmp_path}/.envrc")
-    release(None)  # type: ignore[arg-type]
+    release(None)  # type: ignore[arg-type] # it does not look at the launch
     assert not (tmp_path / ".envrc").exists()
 
 
@@ -207,7 +207,7 @@ def test_placeholders_of_another_user_are_shared_and_removed(tmp_path: Path) -> 
         try:
             release = placeholders.Placeholders().hold([f"{ws}/.envrc"])
             assert placeholders.is_placeholder(f"{ws}/.envrc")
-            release(None)  # type: ignore[arg-type]
+            release(None)  # type: ignore[arg-type] # it does not look at the launch
         finally:
             os.seteuid(0)
         assert not Path(ws, ".envrc").exists()
@@ -233,5 +233,5 @@ def test_many_commands_of_one_sandbox_hold_each_placeholder_once(tmp_path: Path)
     assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
     for release in releases:
         assert placeholders.is_placeholder(paths[0])
-        release(None)  # type: ignore[arg-type]
+        release(None)  # type: ignore[arg-type] # it does not look at the launch
     assert list(tmp_path.iterdir()) == []

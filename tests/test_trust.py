@@ -205,7 +205,7 @@ def test_without_a_file_nothing_is_said(project: Path, capsys: pytest.CaptureFix
     assert explained(capsys, KEY) == ("allow", "")
     release = Placeholders().hold([str(file_of(project))])  # as for a command of another process
     assert explained(capsys, KEY) == ("allow", "")
-    release(None)  # type: ignore[arg-type]
+    release(None)  # type: ignore[arg-type] # it does not look at the launch
     (project / ".toolcrib").rmdir()
     assert explained(capsys, KEY) == ("allow", "")
     assert main(["trust"]) == 0

@@ -97,7 +97,7 @@ class DelegatedRun:
             return (await self.run.ended()).reason is Reason.WAITING
 
     async def text(self) -> str:
-        """The words of the run. Raises ToolError if it did not finish its task, Suspended where it waits."""
+        """The final text of the run. Raises ToolError if it did not finish its task, Suspended where it waits."""
         if self.run.outcome is None:
             await self.waits()
         outcome, clock = await self.run, self._clock

@@ -25,7 +25,7 @@ HELP = """\
 
 
 class Kind(NamedTuple):
-    """What questions have in common that are asked as one. `alone` is -1; a question asked by itself has its number."""
+    """What questions that are asked together share. `alone` is -1, or the number of a question asked by itself."""
 
     what: str
     effect: str

@@ -232,7 +232,7 @@ class _Writer:
         return {"functionResponse": {**wire, **own_extras(answer.result, self._provider)}}
 
     def _output(self, answer: Answered, text: str) -> Any:
-        """The data of a result, if the model was told their schema and the text is complete JSON; else the text."""
+        """The data of a result, if the model was told its schema and the text is complete JSON; else the text."""
         if answer.call.name not in self._with_data:
             return text
         try:

@@ -161,7 +161,7 @@ def _behind_options(argv: Sequence[str]) -> Iterator[int]:
 
 
 def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
-    """Commands in a launcher's arguments with blanks, which it may hand to a shell; not those of its own command."""
+    """Commands in arguments of a launcher that contain blanks: it may hand these to a shell."""
     name, (starts, certain) = argv[0].rpartition("/")[2], starts_in(argv)
     if launches_behind(name):
         return

@@ -24,8 +24,8 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.launchers import SCRIPT, launches, starts_in, words_from
 from toolcrib.command.programs.traits import script_of, traits_of
 
-# What stands in a text of these kinds runs nothing but the commands that stand in it.
-KINDS = frozenset(
+# Kinds of nodes that run no command but those that the parser finds in them.
+UNDERSTOOD_KINDS = frozenset(
     [
         "arithmetic_expansion", "array", "binary_expression", "brace_expression", "c_style_for_statement", "case_item",
         "case_statement", "command", "command_name", "command_substitution", "comment", "compound_statement",
@@ -39,13 +39,13 @@ KINDS = frozenset(
         "variable_assignments", "variable_name", "while_statement", "word",
     ]
 )  # fmt: skip
-RENAMES = {"enable", "hash"}  # a name may be another program behind them
-# What these hold is no command, and may add some: files of commands, settings of git, options of interpreters.
+RENAMES = {"enable", "hash"}  # after them, a name may stand for another program
+# Variables that may add commands that their value does not show: files of commands, settings, options of interpreters.
 ADDS_COMMANDS = re.compile(
     r"(?:BASH_)?ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|IFS|GIT_CONFIG.*|(?:GNU)?MAKEFLAGS|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
 )
-# What these hold is run.
-RUN = re.compile(
+# Variables whose value is run as a command.
+COMMAND_VARIABLES = re.compile(
     r"VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|PS[0-4]|(?:.*_)?(?:ASKPASS|COMMAND|EDITOR|PAGER|SSH|DIFF)|MANPAGER"
 )
 DELIMITER = re.compile(r"(\\?)[\w.-]+|(['\"])[\w.-]+\2")
@@ -117,12 +117,12 @@ def _is_understood(node: Node) -> bool:
         parts = {child.kind: child.text for child in node.named_children}
         start, end = parts.get("heredoc_start", ""), parts.get("heredoc_end", "")
         return DELIMITER.fullmatch(start) is not None and end.strip("\t") == start.strip("\\'\"")
-    return not node.is_named or node.kind in KINDS
+    return not node.is_named or node.kind in UNDERSTOOD_KINDS
 
 
 def variable_says_all(name: str, value: str) -> bool:
     """Whether a program that gets a variable runs no command because of it but one that is its value."""
-    return not (ADDS_COMMANDS.fullmatch(name) or (UNKNOWN in value and RUN.fullmatch(name)))
+    return not (ADDS_COMMANDS.fullmatch(name) or (UNKNOWN in value and COMMAND_VARIABLES.fullmatch(name)))
 
 
 def commands_in_values(text: str) -> Forms:

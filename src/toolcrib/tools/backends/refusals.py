@@ -58,7 +58,7 @@ def problem_of_paths(backend: Backend, *paths: str) -> str | None:
 
 
 def for_suggestions(permits: Permits) -> Permits:
-    """The permits for finding names to suggest. Denied names are left out of suggestions, so they are no refusals."""
+    """The permits by which names to suggest are looked for. A denied name is only not suggested; no call is refused."""
     return lambda access: permits(replace(access, filtered=True))
 
 

@@ -286,7 +286,7 @@ class TagReader:
         return block.closed()
 
     def _release(self, block: _Block) -> None:
-        """Hands out what was read of the block as text, except a marker that is to be read again."""
+        """Gives out what was read of the block as text; a marker in it is kept back, to be read again."""
         read = self.scan.since(block.start)
         self.around.text(read[: -len(block.foreign)] if block.foreign else read)
 

@@ -28,7 +28,7 @@ class MountPoints:
         self._root = root
         self._running = running
         self._before = {path: _identity(path) for path in paths}
-        # Of files also the content: git and editors replace a file by an equal one. None for what may not stay.
+        # The content too, since git and editors replace a file by an equal one; None if it could not be read.
         self._contents = {
             path: content(path, behind_links=False) for path in self._before if not _is_of_git(path)
         }

@@ -1,16 +1,33 @@
-"""Work in the event loop that something belongs to, which may be another thread's."""
+"""Event loops on threads of their own, and work in the loop that something belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["in_loop"]
+__all__ = ["in_loop", "loop_on_thread"]
 
 T = TypeVar("T")
+
+
+def loop_on_thread(
+    serve: Callable[[asyncio.AbstractEventLoop], None], name: str
+) -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+    """A new event loop, and the thread on which `serve` runs it. RuntimeError where the system has no thread left."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=serve, args=(loop,), name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        loop.close()
+        raise
+    return loop, thread
 
 
 async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:

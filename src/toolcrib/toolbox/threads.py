@@ -13,6 +13,8 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from toolcrib.event_loops import loop_on_thread
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -272,16 +274,8 @@ class Portal:
         return cast("T", value)
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        import asyncio
-
         if self._loop is None:
-            loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_serve, args=(loop,), name="toolcrib-portal", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:  # the system has none
-                loop.close()
-                raise
+            loop, thread = loop_on_thread(_serve, "toolcrib-portal")
             self._loop = loop
             self._end = weakref.finalize(self, _end, loop, thread, self._process)
         return self._loop

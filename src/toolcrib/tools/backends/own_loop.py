@@ -10,6 +10,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from toolcrib.event_loops import loop_on_thread
+
 T = TypeVar("T")
 
 
@@ -48,13 +50,7 @@ class OwnLoop:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._process != os.getpid():  # a thread does not come along into a fork
-                loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=_forever, args=(loop,), name="toolcrib-files", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:  # the system has none
-                    loop.close()
-                    raise
+                loop, _ = loop_on_thread(_forever, "toolcrib-files")
                 self._loop, self._process = loop, os.getpid()
                 weakref.finalize(self, loop.call_soon_threadsafe, loop.stop)
             return self._loop

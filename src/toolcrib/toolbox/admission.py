@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.dataclass import dataclass
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.execute import Execution
-from toolcrib.toolbox.foreign import ForeignCall
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.runs import Limiter, Runs
 
@@ -46,8 +45,7 @@ class Admission:
         if self.audit is not None:
             problem = None
             try:
-                noted = self.audit.decided(ready, ready.tool.definition, self.mask)
-                problem = await ForeignCall(noted, None, ready.tool.entry.grace)
+                problem = await self.audit.decided(ready, ready.tool.definition, self.mask)
             finally:
                 if problem != "" and counts and limiter is not None:
                     limiter.give_back(run, name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.dataclass import dataclass
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.execute import Execution
+from toolcrib.toolbox.foreign import ForeignCall
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.runs import Limiter, Runs
 
@@ -28,6 +29,13 @@ class Admission:
     audit: AuditLog | None
     runs: Runs
     mask: Mask
+    own_log: bool = False  # the log is ours: it ends when it is cancelled, and raises no cancellation
+
+    def __post_init__(self) -> None:
+        if self.audit is not None:
+            from toolcrib.audit import AuditLog
+
+            self.own_log = type(self.audit).decided is AuditLog.decided
 
     def execution(self) -> Execution:
         """An execution that begins when its call is admitted."""
@@ -45,7 +53,8 @@ class Admission:
         if self.audit is not None:
             problem = None
             try:
-                problem = await self.audit.decided(ready, ready.tool.definition, self.mask)
+                noted = self.audit.decided(ready, ready.tool.definition, self.mask)
+                problem = await (noted if self.own_log else ForeignCall(noted, None, ready.tool.entry.grace))
             finally:
                 if problem != "" and counts and limiter is not None:
                     limiter.give_back(run, name)

@@ -498,6 +498,7 @@ def test_an_object_or_a_factory_beside_its_class_is_the_tool(folder: Path) -> No
     assert "1 broken" in checked.stdout and "class Lost cannot be made without door" in checked.stdout
     lost = toolcrib(folder, "tools", "call", "--from", "shed", "lost")
     assert lost.returncode == 1 and "cannot be made without door" in lost.stderr
+    assert "note: shed: tool 'lost': class Lost cannot be made without door" in lost.stderr
 
 
 def test_closed_streams_are_no_failure(folder: Path) -> None:

@@ -18,7 +18,7 @@ from toolcrib import Agent, Toolbox, ToolDefinitionError
 from toolcrib.agent import OutputType
 from toolcrib.cli.dependencies import load_factory
 from toolcrib.models import Scripted
-from toolcrib.plugins import missing_arguments
+from toolcrib.parameter_names import constructor_needs
 
 BEGINNINGS = ["from __future__ import annotations\n", ""] if sys.version_info >= (3, 14) else [
     "from __future__ import annotations\n"
@@ -138,7 +138,7 @@ def test_functions_and_classes_of_users_are_looked_at_without_their_annotations(
     model = Scripted([{"calls": [{"name": "attempt_completion", "arguments": {"result": 3}}]}])
     agent = Agent(model, output=OutputType(int, validators=[made(beginning + IMPORTS + OTHERS)]))
     assert agent.run_sync("x").output == 3
-    assert missing_arguments(vars(sys.modules[MODULE])["Needy"]) == "place"
+    assert constructor_needs(vars(sys.modules[MODULE])["Needy"]) == ["place"]
     assert load_factory(f"{MODULE}:opened") is vars(sys.modules[MODULE])["opened"]
 
 

@@ -33,6 +33,7 @@ from toolcrib.tools import (
     Shell,
     WriteFile,
 )  # fmt: skip
+from toolcrib.toolset import StaticToolset, filtered, renamed
 
 READ: dict[str, Any] = {"effect": Effect.READ, "secrets": ()}
 
@@ -311,3 +312,66 @@ def test_a_limit_of_time_that_is_none_is_named(value: Any) -> None:
         box.call_sync("look", timeout=value)
     with pytest.raises(TypeError, match="timeout must be more than 0 seconds"):
         box.run_sync(box.call_turn([], timeout=value))
+
+
+class Needy(Tool[Pair, str], name="needy", effect=Effect.READ, secrets=()):
+    """Needs a place and a key."""
+
+    def __init__(self, place: str, times: int = 1, *, key: str) -> None:
+        self.place = place
+
+    def execute(self, params: Pair, ctx: Context) -> str:
+        return self.place
+
+
+def filled(init: Any) -> Any:
+    @functools.wraps(init)
+    def with_arguments(self: Any, *given: Any, **named: Any) -> None:
+        init(self, "here", *given, key="k", **named)
+
+    return with_arguments
+
+
+class Filled(Needy, name="filled", effect=Effect.READ, secrets=()):
+    """Its constructor is handed its arguments by a decorator."""
+
+    __init__ = filled(Needy.__init__)
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda: Toolbox([Needy]),
+        lambda: Toolbox(builtin=[Needy]),
+        lambda: Toolbox().add(Needy),
+        lambda: Toolbox([filtered([Needy], bool)]),
+        lambda: Toolbox([renamed([Needy], {"needy": "other"})]),
+        lambda: Agent(Scripted([]), [Needy]),
+    ],
+)
+def test_a_class_that_cannot_be_made_without_arguments_is_refused_when_it_is_added(add: Any) -> None:
+    words = r"class Needy cannot be made without place, key: supply an instance, as in Needy\(place=..., key=...\)"
+    with pytest.raises(ToolDefinitionError, match=words):
+        add()
+    with pytest.raises(TypeError, match="class ReadFile cannot be made without backend"):
+        Toolbox([ReadFile])
+
+
+def test_a_class_that_is_made_without_arguments_or_by_an_instance_is_accepted() -> None:
+    for tool_of in (Filled, Needy("here", key="k")):
+        name = tool_of.facts.name
+        assert Toolbox([tool_of]).call_sync(name, {"a": 1, "b": 2}).text == "here"
+
+
+async def test_a_class_of_a_toolset_that_cannot_be_made_is_set_aside() -> None:
+    class Lends(StaticToolset):
+        async def names(self) -> list[str]:
+            return ["needy"]
+
+        async def get(self, name: str) -> Any:
+            return Needy
+
+    async with Toolbox([Lends([])]) as box:
+        with pytest.warns(UserWarning, match="class Needy cannot be made without place, key"):
+            assert (await box.tool_list()).specs == []
+        assert (await box.call("needy", {"a": 1, "b": 2})).code == ErrorCode.FAILED

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.dataclass import dataclass, field
+from toolcrib.errors import ToolDefinitionError
 from toolcrib.plugins import Plugin, PluginError, load_named
 from toolcrib.settings.catalogue import CATALOGUE
-from toolcrib.toolset import AnyTool, ToolLike, Toolset, filtered, is_toolset, name_of
+from toolcrib.toolset import AnyTool, ToolLike, Toolset, check_constructor, filtered, is_toolset, name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -143,8 +144,8 @@ class Assembly:
     """The tools of a project, grouped by who supplies them.
 
     A tool that was `named` replaces a built-in tool of its name. `builtin` are the built-in tools and those of
-    plugins, which replace none. `sources` says where each tool comes from; `notes` tell a person which tools of
-    plugins are missing, and why.
+    plugins, which replace none. `sources` says where each tool comes from; `notes` tell a person which tools are
+    missing, and why. `broken` says it of the tools that no object can be made of.
     """
 
     named: list[ToolLike | Toolset] = field(default_factory=list)
@@ -152,6 +153,7 @@ class Assembly:
     sources: dict[str, str] = field(default_factory=dict)
     plugins: list[Plugin] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    broken: dict[str, str] = field(default_factory=dict)
 
     def toolbox(self, **options: Unpack[ToolboxOptions[Deps]]) -> Toolbox[Deps]:
         """A toolbox of these tools; `options` are those of `Toolbox`."""
@@ -159,6 +161,19 @@ class Assembly:
 
         options["builtin"] = self.builtin
         return Toolbox(self.named, **options)
+
+    def add(self, tool: ToolLike, place: list[Any], source: str) -> None:
+        """Add a tool to one of the lists. Where no object can be made of it, there is no tool of that name."""
+        name = name_of(tool)
+        self.sources[name] = source
+        try:
+            check_constructor(tool)
+        except ToolDefinitionError as problem:
+            self.broken[name] = str(problem)
+            self.builtin = [other for other in self.builtin if name_of(other) != name]
+            self.notes.append(f"{source}: {problem}")
+        else:
+            place.append(tool)
 
 
 def assemble(
@@ -186,8 +201,8 @@ def _add_named(found: Assembly, reference: str, by_name: dict[str, ToolLike]) ->
             continue
         name = name_of(tool)
         if name not in by_name:
-            found.named.append(tool)
-            by_name[name], found.sources[name] = tool, reference
+            by_name[name] = tool
+            found.add(tool, found.named, reference)
         elif by_name[name] is not tool:
             other = found.sources[name]
             both = f"{reference} and {other} both supply a tool"
@@ -212,5 +227,4 @@ def _add_plugin(found: Assembly, plugin: Plugin) -> None:
                 f"{found.sources[name]} has that name. To use it instead, name it with --from"
             )
         else:
-            found.builtin.append(tool)
-            found.sources[name] = plugin.source
+            found.add(tool, found.builtin, plugin.source)

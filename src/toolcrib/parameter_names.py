@@ -6,7 +6,7 @@ import functools
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar, get_origin
 
-__all__ = ["WRAPPERS", "field_names", "function_parameters", "takes_positional"]
+__all__ = ["WRAPPERS", "constructor_needs", "field_names", "function_parameters", "takes_positional"]
 
 WRAPPERS: Final = frozenset({
     *("arguments", "args", "kwargs", "input", "inputs", "parameters", "params"),
@@ -53,3 +53,17 @@ def takes_positional(fn: Any, count: int) -> bool:
     """Whether a function takes that many positional arguments; True for callables without a code object."""
     code = getattr(fn, "__code__", None)
     return code is None or code.co_argcount >= count or bool(code.co_flags & VARARGS)
+
+
+def constructor_needs(cls: Any) -> list[str]:
+    """The parameters of a class's constructor that have no default; none where it has no code object.
+
+    Of a decorated constructor, the parameters of the decorator's function count: it may supply others itself.
+    """
+    init = cls.__init__
+    code = getattr(init, "__code__", None)
+    if code is None:
+        return []
+    positional = code.co_varnames[: code.co_argcount - len(init.__defaults__ or ())]
+    by_keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    return [*positional[1:], *(name for name in by_keyword if name not in (init.__kwdefaults__ or ()))]

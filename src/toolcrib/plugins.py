@@ -30,7 +30,6 @@ __all__ = [
     "is_tool",
     "load_named",
     "load_object",
-    "missing_arguments",
     "tools_of",
 ]
 
@@ -180,24 +179,6 @@ def tools_of(value: Any, reference: str) -> list[ToolLike | Toolset]:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return [_require_tool(item, reference) for item in value]
     return [_require_tool(value, reference)]
-
-
-def missing_arguments(supplied: ToolLike) -> str:
-    """The required parameters of a Tool class's constructor, in words; "" if there are none."""
-    from toolcrib.compiling.annotations import signature_of
-
-    if (
-        not (isinstance(supplied, type) and issubclass(supplied, Tool))
-        or supplied.__init__ is object.__init__
-    ):
-        return ""
-    parameters = list(signature_of(supplied.__init__).parameters.values())[1:]
-    needed = [
-        item.name
-        for item in parameters
-        if item.default is item.empty and item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
-    ]
-    return ", ".join(needed)
 
 
 def _of_module(module: ModuleType) -> list[Any]:

@@ -8,8 +8,10 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from toolcrib.dataclass import dataclass
+from toolcrib.errors import ToolDefinitionError
 from toolcrib.facts import NOT_OF_CLASSES, Facts
 from toolcrib.middleware import ExecuteStep, PrepareStep, Steps, as_steps
+from toolcrib.parameter_names import constructor_needs
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -112,6 +114,16 @@ def name_of(supplied: ToolLike) -> str:
     )
 
 
+def check_constructor(supplied: ToolLike) -> None:
+    """Raises ToolDefinitionError for a Tool class whose constructor needs arguments: a call makes an object of it."""
+    inner, _ = unwrapped(supplied)
+    if isinstance(inner, type) and (needed := constructor_needs(inner)):
+        raise ToolDefinitionError(
+            f"tool {name_of(supplied)!r}: class {inner.__name__} cannot be made without {', '.join(needed)}: supply an "
+            f"instance, as in {inner.__name__}({', '.join(f'{name}=...' for name in needed)}), or a ToolFactory"
+        )
+
+
 @runtime_checkable
 class Toolset(Protocol):
     """Lists tools and supplies them by name. It is entered before its first use, and left at the end.
@@ -158,6 +170,7 @@ class StaticToolset:
     def add(self, supplied: ToolLike) -> None:
         """Add a tool. Raises ValueError if its name is taken."""
         name = name_of(supplied)
+        check_constructor(supplied)
         if name in self._tools:
             raise ValueError(f"two tools are named {name!r}; rename one or pass override=True to the toolbox")
         self._tools[name] = supplied

@@ -17,7 +17,7 @@ from toolcrib.cli.folder_tools import folder_plugins, skill_folders
 from toolcrib.cli.mcp_servers import ServersWanted, toolset_of_servers
 from toolcrib.cli.tool_settings import ToolsWanted, built_in_tools, settings_in_workspace
 from toolcrib.dataclass import dataclass, replace
-from toolcrib.plugins import PluginError, installed_plugins, missing_arguments
+from toolcrib.plugins import PluginError, installed_plugins
 from toolcrib.settings.catalogue import CATALOGUE
 from toolcrib.toolset import ToolFactory, is_toolset, name_of
 from toolcrib.visible import on_one_line
@@ -173,13 +173,8 @@ async def _load(assembly: Assembly, deps: Any) -> list[LoadedTool]:
             tool.facts = getattr(supplied, "facts", None)
             if tool.facts is not None and tool.facts.server and tool.source == "toolset":
                 tool.source = f"MCP server {tool.facts.server}"
-            needed = missing_arguments(supplied)
-            if not tool.problem and needed:
-                tool.problem = (
-                    f"class {supplied.__name__} cannot be made without {needed}: "
-                    "supply an instance of it, or a ToolFactory"
-                )
             tool.spec = specs.get(name)
             if tool.spec is None and not tool.problem and not isinstance(supplied, ToolFactory):
                 tool.spec = supplied.definition().spec  # a deferred tool is not listed for the model
-    return tools
+    tools += (LoadedTool(name, assembly.sources[name], problem=why) for name, why in assembly.broken.items())
+    return sorted(tools, key=lambda tool: tool.name)

@@ -14,7 +14,7 @@ from toolcrib.function import FunctionTool
 from toolcrib.prepared import ResolvedTool
 from toolcrib.tool import Tool
 from toolcrib.toolbox.operator_log import Mask, log_failure, unmasked
-from toolcrib.toolset import ToolFactory, ToolLike, Toolset, name_of, unwrapped
+from toolcrib.toolset import ToolFactory, ToolLike, Toolset, check_constructor, name_of, unwrapped
 
 __all__ = ["Entry", "Registry", "made"]
 
@@ -49,6 +49,7 @@ class Entry:
         if isinstance(inner, ToolFactory):
             self.make, self.owned = inner.build, True
         elif isinstance(inner, type) and issubclass(inner, Tool):
+            check_constructor(supplied)
             self.make, self.owned = (lambda _: inner()), True
 
     def definition(self) -> Definition | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,7 +10,8 @@ import pytest
 
 from toolcrib import Toolbox, ToolCall
 from toolcrib.cli.main import main
-from toolcrib.rules import Limit, read_rules
+from toolcrib.rules import Limit, RuleError, load_rules, read_rules
+from toolcrib.rules.rule_file import MAX_PROBLEMS
 from toolcrib.rules.unmatched import unmatched_rules
 from toolcrib.tools import Workspace
 from toolcrib.tools.builtin import workspace_tools
@@ -136,6 +138,85 @@ def test_a_wrong_file_is_told_with_its_line(
     code, text = said(capsys, "policy", "check", "--policy", str(rules))
     assert code == 2
     assert f"rules.toml, line {line}: " in text and words in text, text
+
+
+ALL_WRONG = """autonomi = "full"
+otherwise = "allow"
+
+[[rule]]
+alow = true
+toll = "grep"
+tool = "save"
+path = 3
+
+[[rule]]
+deny = true
+effect = "wrote"
+reason = 1
+except = { pth = "a", tool = [""] }
+
+[[rule]]
+allow = true
+tool = "*"
+
+[[limit]]
+calls = -1
+
+[[limit]]
+call = 1
+pre = "hour"
+"""
+ALL_TOLD = [
+    (1, "unknown key 'autonomi'"),
+    (2, "otherwise must be one of ask, deny; got 'allow'"),
+    (4, "unknown key 'alow'; did you mean allow?"),
+    (4, "unknown key 'toll'; did you mean tool?"),
+    (4, "path must be a text or a list of texts, got 3"),
+    (10, "effect must be one of read, write, destructive; got 'wrote'"),
+    (10, "reason must be text, got 1"),
+    (10, "unknown key 'pth' in except; did you mean path?"),
+    (10, "tool must be a text or a list of texts, got ['']"),
+    (16, "allows everything"),
+    (20, "calls must be a number of calls, 0 or more; got -1"),
+    (23, "unknown keys 'call', 'pre' in a limit"),
+]
+
+
+def test_all_that_is_wrong_in_a_file_is_told(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text(ALL_WRONG)
+    code, text = said(capsys, "policy", "check", "--policy", str(rules))
+    lines = text.splitlines()
+    assert code == 2 and len(lines) == len(ALL_TOLD), text
+    missing = [
+        (line, words)
+        for line, words in ALL_TOLD
+        if not any(f"rules.toml, line {line}: " in shown and words in shown for shown in lines)
+    ]
+    assert missing == [], text
+
+
+def test_all_examples_that_do_not_hold_are_told(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = (
+        """match = ['read_file {"path": "b"}', 'read_file {']\nnot_match = ['read_file {"path": "a"}']\n"""
+    )
+    rules.write_text(f"[[rule]]\ndeny = true\ntool = 'read_file'\npath = 'a'\n{wrong}")
+    code, text = said(capsys, "policy", "check", "--policy", str(rules))
+    assert code == 2 and [line.count("rules.toml, line ") for line in text.splitlines()] == [1, 1, 1], text
+
+
+def test_a_file_of_nothing_but_mistakes_is_told_in_some_lines_and_at_once(rules: Path) -> None:
+    """Nobody has trusted the rules of a project when they are read."""
+    for text in (
+        "".join(f"k{n} = 1\n" for n in range(80_000)),
+        "[[rule]]\n" + "".join(f"k{n} = 1\n" for n in range(80_000)),
+        "[[rule]]\nk = 1\n" * 50_000,
+    ):
+        rules.write_text(text)
+        started = time.process_time()
+        with pytest.raises(RuleError) as caught:
+            load_rules(rules)
+        assert len(str(caught.value).splitlines()) == MAX_PROBLEMS
+        assert time.process_time() - started < 5
 
 
 TOP = [

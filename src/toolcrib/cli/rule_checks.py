@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def untried_examples(file: RuleFile, box: Toolbox) -> tuple[tuple[int, str], ...]:
     """Try each rule on its own examples; returns, with their lines, the examples whose tools are not there.
 
-    Raises Problem for an example that is decided otherwise than it says.
+    Raises Problem for examples that are decided otherwise than they say.
     """
     try:
         return file.check(lambda call: asyncio.run(policy_request(box, call)))
     except RuleError as problem:
-        raise Problem(on_one_line(str(problem))) from problem
+        raise Problem("\n".join(map(on_one_line, str(problem).splitlines()))) from problem
 
 
 def unmatched_lines(file: RuleFile, box: Toolbox) -> list[str]:

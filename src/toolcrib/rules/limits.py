@@ -54,8 +54,9 @@ def limit_from(table: Any, tools: tuple[str, ...] = ()) -> Limit:
     >>> limit_from({"calls": 2, "per": "hour"}, ("shell",))
     Limit(calls=2, tools=('shell',), seconds=3600.0)
     """
-    if unknown := sorted(set(table) - set(KEYS)):
-        raise ValueError(f"unknown key {unknown[0]!r} in a limit; known are {', '.join(KEYS)}")
+    if unknown := [repr(key) for key in table if key not in KEYS]:
+        noun = "key" if len(unknown) == 1 else "keys"
+        raise ValueError(f"unknown {noun} {', '.join(unknown)} in a limit; known are {', '.join(KEYS)}")
     calls, per = table.get("calls"), table.get("per", "run")
     if not isinstance(calls, int) or isinstance(calls, bool) or calls < 0:
         found = "is missing" if calls is None else f"got {calls!r}"

@@ -31,7 +31,7 @@ that do not exist are not tried.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,7 +44,7 @@ from toolcrib.rules.examples import Example, MissingTool, RuleError, call_from
 from toolcrib.rules.limits import Limit, limit_from
 from toolcrib.rules.policy import RulePolicy, lowest_autonomy
 from toolcrib.rules.rule import Rule
-from toolcrib.rules.rule_table import TOP_LEVEL, rule_from
+from toolcrib.rules.rule_table import TOP_LEVEL, problems_of, rule_from
 from toolcrib.rules.toml_lines import TomlLines
 from toolcrib.text_file import text_of
 from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, PolicyRequest, Verb
@@ -52,6 +52,7 @@ from toolcrib.toolbox.policy import Autonomy, AutonomyPolicy, PolicyRequest, Ver
 __all__ = ["MakeRequest", "RuleFile", "load_rules", "read_rules"]
 
 MAX_FILE = 1_000_000  # bytes
+MAX_PROBLEMS = 20  # that are told of a file
 
 MakeRequest = Callable[[ToolCall], PolicyRequest]
 """Makes a policy's request of an example's call. Raises MissingTool, or ToolcribError for a call that is wrong."""
@@ -76,20 +77,21 @@ class RuleFile:
     def check(self, make_request: MakeRequest) -> tuple[tuple[int, str], ...]:
         """Try each rule on its own examples. Returns line and text of the examples of tools that do not exist.
 
-        Raises RuleError for the first rule that does not do what an example says.
+        Raises RuleError, which names the examples that their rules do not do as they say.
         """
         untried: list[tuple[int, str]] = []
+        problems = Problems(self.path)
         for example in self.examples:
-            where = f"{self.path}, line {example.line}"
             try:
                 request = make_request(call_from(example.text))
             except MissingTool:
                 untried.append((example.line, example.text))
-                continue
             except ToolcribError as problem:
-                raise RuleError(f"{where}: example {example.text!r}: {problem}") from None
-            if problem_found := example.problem(request):
-                raise RuleError(f"{where}: rule {example.rule.name!r}: {example.text!r} {problem_found}")
+                problems.add(example.line, f"example {example.text!r}: {problem}")
+            else:
+                if found := example.problem(request):
+                    problems.add(example.line, f"rule {example.rule.name!r}: {example.text!r} {found}")
+        problems.raise_any()
         return tuple(untried)
 
     def policy(self, autonomy: Autonomy | str | None = None) -> RulePolicy:
@@ -116,7 +118,7 @@ def load_rules(path: str | Path) -> RuleFile:
 
 
 def read_rules(text: str, path: str = "rules") -> RuleFile:
-    """Rules from TOML. Raises RuleError, which names the line.
+    """Rules from TOML. Raises RuleError, which names all that is wrong, with the lines.
 
     >>> read_rules('[[rule]]\\ndeny = true\\ntool = "shell"').rules[0].verb.value
     'deny'
@@ -129,21 +131,44 @@ def read_rules(text: str, path: str = "rules") -> RuleFile:
     return _Reader(data, TomlLines(text), path).read()
 
 
+class Problems:
+    """What is wrong in a file, with the lines."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._found: list[tuple[int, str]] = []
+
+    def add(self, line: int, message: str) -> None:
+        """Note a problem. Raises RuleError where there are so many that no more are looked for."""
+        self._found.append((line, message))
+        if len(self._found) == MAX_PROBLEMS:
+            self.raise_any()
+
+    def raise_any(self) -> None:
+        """Raises RuleError if there is a problem."""
+        if self._found:
+            raise RuleError(
+                "\n".join(f"{self._path}, line {line}: {message}" for line, message in sorted(self._found))
+            )
+
+
 class _Reader:
-    """Reads one file; every RuleError names a line."""
+    """Reads one file; what is wrong in it is told together at the end."""
 
     def __init__(self, data: Mapping[str, Any], lines: TomlLines, path: str) -> None:
         self.data, self.lines, self.path = data, lines, path
+        self.problems = Problems(path)
 
     def read(self) -> RuleFile:
-        if unknown := sorted(set(self.data) - {*TOP_LEVEL, "rule", "limit"}):
+        for key in self.data.keys() - {*TOP_LEVEL, "rule", "limit"}:
             known = "'autonomy', 'otherwise', [[rule]] and [[limit]]"
-            raise self.error(self.lines.of_key(unknown[0]), f"unknown key {unknown[0]!r}; known are {known}")
+            self.wrong_at(key, f"unknown key {key!r}; known are {known}")
         rules, examples = self.rules()
-        limits = self.limits()
+        limits = tuple(self.limits())
         autonomy = self.word("autonomy", tuple(Autonomy))
         otherwise = self.word("otherwise", (Verb.ASK, Verb.DENY))
-        return RuleFile(self.path, tuple(rules), autonomy, tuple(examples), otherwise, tuple(limits))
+        self.problems.raise_any()
+        return RuleFile(self.path, tuple(rules), autonomy, tuple(examples), otherwise, limits)
 
     def rules(self) -> tuple[list[Rule], list[Example]]:
         rules: list[Rule] = []
@@ -152,16 +177,21 @@ class _Reader:
         for number, (line, table) in enumerate(self.tables("rule"), 1):
             try:
                 rule = rule_from(table, number, f"{Path(self.path).name}:{line}")
-                if "name" in table and (first := named.setdefault(rule.name, line)) != line:
-                    raise ValueError(f"two rules are named {rule.name!r}: the other is in line {first}")
+                if "name" in table and (other := named.setdefault(rule.name, line)) != line:
+                    raise ValueError(f"two rules are named {rule.name!r}: the other is in line {other}")
                 for key, must_match in (("match", True), ("not_match", False)):
                     examples += (
                         Example(rule, self.lines.of_text(text, key, line), text, must_match)
-                        for text in toml_values.texts(table, key, may_be_empty=True)
+                        for text in toml_values.examples(table, key)
                     )
             except ValueError as problem:
-                raise self.error(line, str(problem)) from None
-            rules.append(rule)
+                first = str(problem)
+                self.problems.add(line, first)
+                for further in problems_of(table):
+                    if further != first:
+                        self.problems.add(line, further)
+            else:
+                rules.append(rule)
         return rules, examples
 
     def limits(self) -> Iterator[Limit]:
@@ -169,15 +199,15 @@ class _Reader:
             try:
                 yield limit_from(table, toml_values.texts(table, "tool"))
             except ValueError as problem:
-                raise self.error(line, str(problem)) from None
+                self.problems.add(line, str(problem))
 
-    def tables(self, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    def tables(self, name: str) -> Iterable[tuple[int, dict[str, Any]]]:
         """The tables of a name, each with the line of its header."""
         lines = self.lines.of_headers(name)
         tables = self.data.get(name, [])
         if not isinstance(tables, list) or len(lines) != len(tables):
-            message = f"write every {name} under a header [[{name}]] of its own"
-            raise self.error(self.lines.of_key(name), message)
+            self.wrong_at(name, f"write every {name} under a header [[{name}]] of its own")
+            return ()
         return zip(lines, tables, strict=True)
 
     def word(self, key: str, known: tuple[Word, ...]) -> Word | None:
@@ -187,8 +217,8 @@ class _Reader:
         for word in known:
             if value == word.value:
                 return word
-        message = f"{key} must be one of {', '.join(known)}; got {value!r}"
-        raise self.error(self.lines.of_key(key), message)
+        self.wrong_at(key, f"{key} must be one of {', '.join(known)}; got {value!r}")
+        return None
 
-    def error(self, line: int, message: str) -> RuleError:
-        return RuleError(f"{self.path}, line {line}: {message}")
+    def wrong_at(self, key: str, message: str) -> None:
+        self.problems.add(self.lines.of_key(key), message)

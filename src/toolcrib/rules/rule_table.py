@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,11 +13,18 @@ from toolcrib.rules.keys import KEYS
 from toolcrib.rules.rule import Rule
 from toolcrib.toolbox.policy import Verb
 
-__all__ = ["TOP_LEVEL", "rule_from"]
+__all__ = ["TOP_LEVEL", "problems_of", "rule_from"]
 
 TOP_LEVEL = ("autonomy", "otherwise")  # keys of the whole file
 CONDITIONS = frozenset(key.name for key in KEYS)
-ALL_KEYS = CONDITIONS | {"name", "reason", "except", "match", "not_match", *(verb.value for verb in Verb)}
+OTHER_VALUES: Mapping[str, Callable[[Mapping[str, Any], str], Any]] = {
+    "name": toml_values.text,
+    "reason": toml_values.text,
+    "except": toml_values.tables,
+    "match": toml_values.examples,
+    "not_match": toml_values.examples,
+}
+ALL_KEYS = CONDITIONS | OTHER_VALUES.keys() | {verb.value for verb in Verb}
 
 
 def rule_from(table: Any, number: int, source: str) -> Rule:
@@ -49,11 +56,45 @@ def _exception(table: Mapping[str, Any], verb: Verb) -> Rule:
     return _conditions(table, Verb.DENY if verb is Verb.ALLOW else Verb.ALLOW)
 
 
+def problems_of(table: Any) -> Iterator[str]:
+    """Each key of a table that is wrong by itself: one that is unknown, or that has a value which cannot be read."""
+    if not isinstance(table, dict):
+        return
+    yield from _unknown_keys(table, ALL_KEYS)
+    yield from _wrong_values(table)
+    for key, read in OTHER_VALUES.items():
+        yield from _problem(read, table, key)
+    if not any(_problem(toml_values.tables, table, "except")):
+        for inner in toml_values.tables(table, "except"):
+            yield from _unknown_keys(inner, CONDITIONS, " in except")
+            yield from _wrong_values(inner)
+
+
 def _check_keys(table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
-    if unknown := sorted(set(table) - set(known)):
-        near = get_close_matches(unknown[0], sorted(known), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-        raise ValueError(f"unknown key {unknown[0]!r}{where}; {hint}")
+    for problem in _unknown_keys(table, known, where):
+        raise ValueError(problem)
+
+
+def _unknown_keys(table: Mapping[str, Any], known: Collection[str], where: str = "") -> Iterator[str]:
+    for key in table:
+        if key not in known:
+            near = get_close_matches(key, sorted(known), n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            yield f"unknown key {key!r}{where}; {hint}"
+
+
+def _wrong_values(table: Mapping[str, Any]) -> Iterator[str]:
+    for key in KEYS:
+        yield from _problem(key.read, table, key.name)
+
+
+def _problem(
+    read: Callable[[Mapping[str, Any], str], Any], table: Mapping[str, Any], key: str
+) -> Iterator[str]:
+    try:
+        read(table, key)
+    except ValueError as problem:
+        yield str(problem)
 
 
 def _conditions(table: Mapping[str, Any], verb: Verb) -> Rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["choices", "flag", "table", "tables", "text", "texts"]
+__all__ = ["choices", "examples", "flag", "table", "tables", "text", "texts"]
 
 T = TypeVar("T")
 Table = Mapping[str, Any]
@@ -19,14 +19,20 @@ def text(given: Table, key: str) -> str:
     return value
 
 
-def texts(given: Table, key: str, *, may_be_empty: bool = False) -> tuple[str, ...]:
+def texts(given: Table, key: str) -> tuple[str, ...]:
     """A text or a list of texts; none if the key is missing."""
+    listed = examples(given, key)
+    if key in given and not listed:
+        raise ValueError(f"{key} is an empty list, and would mean everything: leave it out if that is meant")
+    return listed
+
+
+def examples(given: Table, key: str) -> tuple[str, ...]:
+    """A text or a list of texts, which may be empty; none if the key is missing."""
     value = given.get(key, [])
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or any(not isinstance(item, str) or not item.strip() for item in listed):
         raise ValueError(f"{key} must be a text or a list of texts, got {value!r}")
-    if key in given and not listed and not may_be_empty:
-        raise ValueError(f"{key} is an empty list, and would mean everything: leave it out if that is meant")
     return tuple(listed)
 
 

@@ -44,7 +44,6 @@ async def read_answer(
     client library raises is logged without secrets, and becomes a ModelError; the caller's own cancellation is raised
     as it is.
     """
-    response: Response | None = None
     waiting = Waiting(model.name, streaming.turn, tell)
     stream = model.stream(request)
     chunks: AsyncIterator[Chunk | Response] | None = None
@@ -68,7 +67,7 @@ async def read_answer(
                 if partial_calls or tell is not None:
                     await streaming.feed(chunk)
             elif isinstance(chunk, Response):
-                response = chunk
+                streaming.response = chunk
             elif isinstance(chunk, TextChunk):
                 if tell is not None:
                     tell(TextDelta(chunk.text))
@@ -88,6 +87,7 @@ async def read_answer(
         closing = getattr(stream, "aclose", None)
         if closing is not None:
             await closing()
+    response = streaming.response
     if response is None:
         raise ModelError(f"the model {model.name} ended its answer without completing it")
     if streaming.streams:

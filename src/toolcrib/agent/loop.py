@@ -311,6 +311,8 @@ class RunLoop:
                 read = partial(self._read, streaming=streaming, tool_list=tool_list)
                 response = await self._cleared.ask(request, read, self._note)
         except BaseException:
+            if streaming.response is not None:  # cancelled when it had come
+                self.account.lost(streaming.response.usage)
             await streaming.discard()
             raise
         self.account.answered(response.message, response.usage)

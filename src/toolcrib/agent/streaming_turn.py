@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.messages import CallChunk
+from toolcrib.messages import CallChunk, Response
 
 if TYPE_CHECKING:
     from toolcrib.toolbox.call_stream import CallStream
@@ -32,6 +32,7 @@ class StreamingTurn:
         early_start: Callable[[int], EarlyStart] | None,
     ) -> None:
         self.streams: dict[int, CallStream] = {}
+        self.response: Response | None = None  # the whole answer, as soon as it has come
         self._run = run
         self.turn = turn
         self._open_call = open_call

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from toolcrib.codecs.codec import LONGEST_WORDS, shortened
 from toolcrib.messages import Chunk, FallbackChunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
-from toolcrib.models.model import Model, ModelError
+from toolcrib.models.model import Model, ModelError, counted_if_left
 
 log = logging.getLogger("toolcrib")
 
@@ -68,7 +68,8 @@ class Fallback:
             if len(errors) < len(self.models):
                 problem, following = errors[-1].message, self.models[len(errors)].name
                 if handed_out:
-                    yield RestartChunk(f"{problem}; asking {following}")
+                    with counted_if_left(request, errors[-1].usage):
+                        yield RestartChunk(f"{problem}; asking {following}")
                 log.warning("%s; asking %s", problem, following)
                 yield FallbackChunk(problem, following, errors[-1].usage)
         raise self._nobody(errors)

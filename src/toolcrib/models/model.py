@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.wire_json import compact
 from toolcrib.content import Text
-from toolcrib.messages import CallChunk, Chunk, Reasoning, ReasoningChunk, Request, Response, TextChunk
+from toolcrib.messages import CallChunk, Chunk, Reasoning, ReasoningChunk, Request, Response, TextChunk, Usage
 
-__all__ = ["Model", "ModelError", "chunks_of", "last_of"]
+__all__ = ["Model", "ModelError", "chunks_of", "counted_if_left", "last_of"]
 
 
 class Model(Protocol):
@@ -33,6 +34,17 @@ class Model(Protocol):
     async def respond(self, request: Request) -> Response:
         """The whole answer."""
         ...
+
+
+@contextmanager
+def counted_if_left(request: Request, usage: Usage) -> Iterator[None]:
+    """While chunks are handed out, after which their reader learns what an answer used: if it leaves, it is told."""
+    try:
+        yield
+    except GeneratorExit:
+        if request.lost is not None:
+            request.lost(usage)
+        raise
 
 
 async def last_of(stream: AsyncGenerator[Chunk | Response, None]) -> Response:

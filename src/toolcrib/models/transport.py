@@ -35,7 +35,7 @@ from toolcrib.models.answer_body import (
 )
 from toolcrib.models.error_answers import SHORTEST_KEY, body_of, seconds_to_wait, where_it_points, without_key
 from toolcrib.models.loop_clients import LoopClients
-from toolcrib.models.model import chunks_of
+from toolcrib.models.model import chunks_of, counted_if_left
 from toolcrib.models.prices import Prices, priced
 from toolcrib.models.providers import Missing, host_of
 from toolcrib.models.server_limits import lacking_in
@@ -123,11 +123,12 @@ class Transport:
                 await answer.aclose()
             unread, learned = answer_to(failed, request), self._learned(failed, request, asked)
             delay = self._pause(attempt, failed, ends) if unread is None and learned is None else 0.0
-            if handed_out:
-                yield RestartChunk(problem)
-            if unread is not None:
-                for chunk in chunks_of(unread):
+            with counted_if_left(request, failed.usage):
+                if handed_out:
+                    yield RestartChunk(problem)
+                for chunk in () if unread is None else chunks_of(unread):
                     yield chunk
+            if unread is not None:
                 yield unread
                 return
             if learned:
@@ -218,12 +219,14 @@ class Transport:
         """One attempt at a streamed answer."""
         if not self.streams and request.tools:
             response = await self._responded(client, request, ends)
-            for chunk in chunks_of(response):
-                yield chunk
+            with counted_if_left(request, response.usage):
+                for chunk in chunks_of(response):
+                    yield chunk
             yield response
             return
         body = self._request(request, stream=True)
         decoder, given = self.codec.decoder(request), False
+        whole: Response | None = None
         try:
             async with (
                 self._send(client, body) as raw,
@@ -238,11 +241,8 @@ class Transport:
                             for chunk in decoder.feed(event):
                                 yield chunk
                     plain = answer.plain
-                whole = (
-                    None
-                    if plain is None
-                    else await parsed(partial(self._whole, request=request), plain, len(plain))
-                )
+                if plain is not None:
+                    whole = await parsed(partial(self._whole, request=request), plain, len(plain))
                 for chunk in last_chunks(decoder) if whole is None else chunks_of(whole):
                     yield chunk
                 response = whole or self._priced(decoder.finish())
@@ -252,7 +252,8 @@ class Transport:
         except ModelError as known:
             raise self._named(known) from None
         except (asyncio.CancelledError, GeneratorExit):
-            if not given and request.lost is not None and (begun := self._priced_partial(_partial(decoder))):
+            begun = whole or self._priced_partial(_partial(decoder))
+            if not given and begun is not None and request.lost is not None:
                 request.lost(begun.usage)
             raise
         except Exception as problem:

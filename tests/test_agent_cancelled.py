@@ -1,0 +1,169 @@
+"""A run that is cancelled at each step of its event loop, one step per run: what it used counts, and it ends whole."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.virtual_time import VirtualLoop
+from toolcrib import Agent, Effect, tool
+from toolcrib.agent import Outcome
+from toolcrib.agent.run import Run
+from toolcrib.events import RunFinished
+from toolcrib.mending import mend
+from toolcrib.models import AnthropicMessages
+from toolcrib.models.fallback import Fallback
+
+Event = dict[str, Any]
+
+
+class StepLoop(VirtualLoop):
+    """Calls a function at a step of the loop."""
+
+    steps = 0
+    at: tuple[int, Callable[[], None]] | None = None
+
+    def _run_once(self) -> None:
+        self.steps += 1
+        if self.at is not None and self.steps >= self.at[0]:
+            (_, act), self.at = self.at, None
+            act()
+        super()._run_once()  # type: ignore[misc]
+
+
+class Wired(AnthropicMessages):
+    """A model that reads given events, each in a step of its own. `used` has the tokens that each answer has told."""
+
+    def __init__(self, answers: list[list[Event]], used: list[int], **options: Any) -> None:
+        super().__init__("m", api_key="k" * 20, **options)
+        self.answers, self.used = iter(answers), used
+        self.headers = {"content-type": "text/event-stream"}
+
+    async def _client(self) -> Any:
+        return self
+
+    @asynccontextmanager
+    async def _send(self, client: Any, body: Any) -> AsyncIterator[Any]:
+        await asyncio.sleep(0)
+        yield self
+
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
+        number = len(self.used)
+        self.used.append(0)
+        for event in next(self.answers):
+            await asyncio.sleep(0)
+            if event["type"] == "message_start":
+                self.used[number] = 101
+            if event["type"] == "message_delta":
+                self.used[number] = 107
+            yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+        await asyncio.sleep(1)  # the connection stays open
+
+
+STARTED: Event = {
+    "type": "message_start",
+    "message": {
+        "id": "m", "role": "assistant", "content": [], "usage": {"input_tokens": 100, "output_tokens": 1}
+    },
+}  # fmt: skip
+OVERLOADED: Event = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+
+def block(index: int, start: Event, delta: Event) -> list[Event]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        {"type": "content_block_delta", "index": index, "delta": delta},
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def text(words: str) -> list[Event]:
+    return block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": words})
+
+
+def call(index: int, path: str) -> list[Event]:
+    begun = {"type": "tool_use", "id": f"t{index}", "name": "look", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps({"path": path})}
+    return block(index, begun, delta)
+
+
+def ended(reason: str) -> list[Event]:
+    usage = {"output_tokens": 7}
+    return [
+        {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+
+
+BROKEN = [STARTED, *text("Hel"), *call(1, "a"), OVERLOADED]
+CALLS = [STARTED, *text("I look."), *call(1, "b"), *call(2, "c"), *ended("tool_use")]
+DONE = [STARTED, *text("Done."), *ended("end_turn")]
+
+
+@tool(effect=Effect.READ, secrets=(), open_world=False)
+async def look(path: str) -> str:
+    """Look. It takes a moment to stop, too."""
+    try:
+        await asyncio.sleep(0.1)
+    except asyncio.CancelledError:
+        await asyncio.sleep(0.01)
+        raise
+    return path
+
+
+def one(used: list[int]) -> Any:
+    return Wired([CALLS, DONE], used, max_retries=0)
+
+
+def again(used: list[int]) -> Any:
+    return Wired([BROKEN, BROKEN, CALLS, BROKEN, DONE], used, max_retries=2)
+
+
+def next_model(used: list[int]) -> Any:
+    first = Wired([BROKEN, BROKEN], used, max_retries=0)
+    return Fallback([first, Wired([CALLS, DONE], used, max_retries=0)])
+
+
+async def cancelled_at(step: int, start: Callable[[], Run[Any]]) -> tuple[Outcome[Any], bool]:
+    """The outcome of a run that is cancelled at this step, after checks; and whether it was, before it had ended."""
+    loop: Any = asyncio.get_running_loop()
+    others, run = asyncio.all_tasks(), start()
+    acted: list[bool] = []
+
+    def cancel() -> None:
+        acted.append(run.outcome is None)
+        run.cancel()
+
+    loop.at = (loop.steps + step, cancel)
+    events = [event async for event in run]
+    outcome = await run
+    loop.at = None
+    assert [type(event) for event in events].count(RunFinished) == 1, step
+    assert asyncio.all_tasks() == others, step
+    assert mend(outcome.messages)[1] == [], step
+    return outcome, acted == [True]
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("make", [one, again, next_model])
+def test_what_was_used_counts_at_whatever_step_a_run_is_cancelled(
+    make: Callable[[list[int]], Any], early: bool
+) -> None:
+    async def all_steps() -> int:
+        for step in range(1, 1_000):
+            used: list[int] = []
+            agent: Agent[Any, Any] = Agent(make(used), [look], early_start=early)
+            outcome, cancelled = await cancelled_at(step, partial(agent.start, "go"))
+            assert outcome.usage.total_tokens == sum(used), step
+            if not cancelled:
+                return step
+        raise AssertionError("the run did not end")
+
+    with asyncio.Runner(loop_factory=StepLoop) as runner:
+        assert runner.run(all_steps()) > 20

@@ -17,7 +17,8 @@ from toolcrib.agent import Outcome
 from toolcrib.agent.run import Run
 from toolcrib.events import RunFinished
 from toolcrib.mending import mend
-from toolcrib.models import AnthropicMessages
+from toolcrib.messages import Usage
+from toolcrib.models import AnthropicMessages, Scripted
 from toolcrib.models.fallback import Fallback
 
 Event = dict[str, Any]
@@ -144,7 +145,7 @@ async def cancelled_at(step: int, start: Callable[[], Run[Any]]) -> tuple[Outcom
     events = [event async for event in run]
     outcome = await run
     loop.at = None
-    assert [type(event) for event in events].count(RunFinished) == 1, step
+    assert isinstance(events[-1], RunFinished), step
     assert asyncio.all_tasks() == others, step
     assert mend(outcome.messages)[1] == [], step
     return outcome, acted == [True]
@@ -167,3 +168,35 @@ def test_what_was_used_counts_at_whatever_step_a_run_is_cancelled(
 
     with asyncio.Runner(loop_factory=StepLoop) as runner:
         assert runner.run(all_steps()) > 20
+
+
+@tool(effect=Effect.WRITE, secrets=(), open_world=False)
+async def save(path: str) -> str:
+    """Save."""
+    await asyncio.sleep(0.01)
+    return path
+
+
+def test_what_was_used_before_a_wait_counts_at_whatever_step_the_resumed_run_is_cancelled() -> None:
+    used = {"input_tokens": 10, "output_tokens": 5}
+    asks = {"calls": [{"name": "save", "arguments": {"path": "a"}}], "usage": used}
+    task = {"calls": [{"name": "helper", "arguments": {"task": "x"}}], "usage": used}
+
+    async def all_steps() -> int:
+        for step in range(1, 1_000):
+            helper = Agent(Scripted([asks, {"text": "saved", "usage": used}]), [save])
+            script = Scripted([task, {"text": "done", "usage": used}])
+            agent = Agent(script, [helper.as_tool("helper", "It helps.")], on_question="suspend")
+            waiting = await agent.run("go")
+            assert waiting.usage.total_tokens == 30
+            resumed = partial(agent.resume, waiting, {waiting.questions[0].id: "yes"})
+            outcome, cancelled = await cancelled_at(step, resumed)
+            noted = [message.usage for message in outcome.messages if message.usage is not None]
+            assert outcome.usage == sum(noted, Usage()), step
+            if not cancelled:
+                assert outcome.usage.total_tokens == 60
+                return step
+        raise AssertionError("the run did not end")
+
+    with asyncio.Runner(loop_factory=StepLoop) as runner:
+        assert runner.run(all_steps()) > 5

@@ -55,14 +55,13 @@ class Account:
         """The agent whose run this is, and the agents of the runs that it belongs to."""
         return [self.agent, *([] if self.outer is None else self.outer.agents)]
 
-    def begin(self) -> None:
-        """The run begins: its time counts from now on."""
-        self._started = time.monotonic()
-
-    def go_on(self, usage: Usage, earlier: Usage, seconds: float, answer: Message) -> None:
-        """A run that waited goes on: with what it used so far, and with its last answer."""
-        self.usage, self.earlier, self._answer = usage, earlier, answer
+    def begin(self, seconds: float) -> None:
+        """The run begins: its time counts from now on, with the seconds that it had used before it was saved."""
         self._started = time.monotonic() - seconds
+
+    def restore(self, usage: Usage, earlier: Usage, nested: list[Outcome[Any]], answer: Message) -> None:
+        """Take over what a run that waited had used when it was saved, and its last answer."""
+        self.usage, self.earlier, self.nested, self._answer = usage, earlier, nested, answer
 
     @property
     def seconds(self) -> float:

@@ -113,6 +113,8 @@ class RunLoop:
         self.messages: list[Message] = list(mended) if saved is None else saved.messages
         earlier = self.messages if saved is None else ()
         self.account = Account(settings.budget, settings.conversation_budget, earlier, outer, settings.agent)
+        if saved is not None:
+            self.account.restore(saved.usage, saved.earlier, saved.nested, self.messages[-2])
         self._instructions = RunInstructions(settings, self.box, self.messages)
         self.turns = 0 if saved is None else saved.turns
         self.restarted = 0 if saved is None else saved.restarted  # answers that broke off and began again
@@ -176,10 +178,7 @@ class RunLoop:
             return self.outcome
         before, seconds = self.seconds_before, self.settings.budget.seconds
         deadline = asyncio.timeout(None if seconds is None else max(0.0, seconds - before))
-        self.account.begin()
-        if self._saved is not None:
-            self.account.go_on(self._saved.usage, self._saved.earlier, before, self.messages[-2])
-            self.account.nested = self._saved.nested
+        self.account.begin(before)
         inside: AbstractContextManager[None] = nullcontext()
         if self._within is not None and self._suspension is not None:
             inside = self._suspension.inside(self._within)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.virtual_time import VirtualLoop
-from toolcrib import Agent, Effect, tool
-from toolcrib.agent import Outcome
+from toolcrib import Agent, Effect, Message, tool
+from toolcrib.agent import Budget, Outcome, Reason, TranscriptFile, read_transcript
 from toolcrib.agent.run import Run
 from toolcrib.events import RunFinished
 from toolcrib.mending import mend
-from toolcrib.messages import Usage
-from toolcrib.models import AnthropicMessages, Scripted
+from toolcrib.messages import Request, Response, TextChunk, Usage
+from toolcrib.models import AnthropicMessages, ModelError, Scripted
 from toolcrib.models.fallback import Fallback
 
 Event = dict[str, Any]
@@ -200,3 +201,59 @@ def test_what_was_used_before_a_wait_counts_at_whatever_step_the_resumed_run_is_
 
     with asyncio.Runner(loop_factory=StepLoop) as runner:
         assert runner.run(all_steps()) > 5
+
+
+class Breaks:
+    """A model whose first answers break off when they have used a hundred tokens; a script follows."""
+
+    name = "breaks"
+
+    def __init__(self, times: int, script: list[Any]) -> None:
+        self.times, self.script = times, Scripted(script)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        if self.times:
+            self.times -= 1
+            broken = Response(Message("assistant"), usage=Usage(input_tokens=100))
+            yield TextChunk("Hel")
+            raise ModelError("it broke off", partial=broken)
+        async for item in self.script.stream(request):
+            yield item
+
+    async def respond(self, request: Request) -> Response:
+        raise NotImplementedError
+
+
+async def test_what_no_answer_came_of_counts_in_the_conversation_and_stands_in_its_file(
+    tmp_path: Path,
+) -> None:
+    agent = Agent(Breaks(2, ["done"]), [look], conversation_budget=Budget(tokens=150))
+    task, messages, path = (
+        Message.user("go"),
+        [Message.user("Hi."), Message.assistant("Hi.")],
+        tmp_path / "run.jsonl",
+    )
+    reasons = []
+    for number in (1, 2, 3):
+        with closing(TranscriptFile(path)) as file:
+            outcome = await agent.run(task, messages=messages, transcript=file)
+        reasons.append(outcome.reason)
+        messages = read_transcript(path) if number == 1 else outcome.messages
+        assert (
+            sum(message.usage.total_tokens for message in messages if message.usage) == min(number, 2) * 100
+        )
+        assert task.usage is None
+    assert reasons == [Reason.MODEL_ERROR, Reason.MODEL_ERROR, Reason.BUDGET]
+    assert read_transcript(path)[:-1] == messages[:-1]
+
+
+async def test_a_nested_run_that_waits_goes_on_though_its_first_answer_broke_off() -> None:
+    asks = {"calls": [{"name": "save", "arguments": {"path": "a"}}]}
+    helper: Any = Agent(Fallback([Breaks(1, []), Scripted([asks, "saved"])]), [save])
+    script = Scripted([{"calls": [{"name": "helper", "arguments": {"task": "x"}}]}, "done"])
+    agent = Agent(script, [helper.as_tool("helper", "It helps.")], on_question="suspend")
+    waiting = await agent.run("go")
+    helper._settings.model.models[0].times = 0
+    outcome = await agent.resume(json.loads(json.dumps(waiting.to_json())), {waiting.questions[0].id: "yes"})
+    assert (outcome.text, outcome.nested[0].text) == ("done", "saved")
+    assert outcome.usage.total_tokens == outcome.nested[0].usage.total_tokens == 100

@@ -140,8 +140,8 @@ class Message:
     The parts of an "assistant" message are texts, reasoning and calls; those of a "tool" message are one ResultPart for
     each call. A str stands for a Text, alone or among the parts. Raises TypeError for what is no part, and ValueError
     for an unknown role. A message with parts that its role does not have is mended before it is sent (see
-    `toolcrib.mending`). In `usage` an agent keeps what an answer and the runs within its calls used: budgets of
-    conversations add it up.
+    `toolcrib.mending`). In `usage` an agent keeps what an answer and the runs within its calls used, and in a task what
+    was used before its first answer: budgets of conversations add it up.
 
     >>> Message("assistant", ["I look it up.", ToolCall("search", {"for": "saw"}, "call_1")]).text
     'I look it up.'
@@ -196,7 +196,7 @@ class Message:
         return self.role == "user" and OWN not in self.extras
 
     def note_usage(self, usage: Usage | None) -> None:
-        """Note what the answer used by now. Only the run does this."""
+        """Note what was used by now. Only the run does this."""
         object.__setattr__(self, "usage", usage)
 
     @property

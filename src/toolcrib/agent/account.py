@@ -23,13 +23,15 @@ WHOLE = "the budget of the whole run is used up: "
 class Account:
     """Counts what a run uses, with the runs within its calls. When a limit of this run is reached, those end too.
 
-    `agent` stands for the agent whose run it is. `earlier` is what was used in the conversation before the run. `outer`
-    is the account of the run that the call belongs to. `conversation` limits the run together with what its earlier
-    `messages` used.
+    What is counted is noted in a message too: in `task` before the first answer, then in the last answer. `agent`
+    stands for the agent whose run it is. `earlier` is what was used in the conversation before the run. `outer` is the
+    account of the run that the call belongs to. `conversation` limits the run together with what its earlier `messages`
+    used.
     """
 
     def __init__(
         self,
+        task: Message,
         budget: Budget,
         conversation: Budget = UNLIMITED,
         messages: Iterable[Message] = (),
@@ -46,8 +48,7 @@ class Account:
         self.earlier = Usage()
         if self._conversation is not None:
             self.earlier = sum((m.usage for m in messages if m.usage is not None), Usage())
-        self._answer: Message | None = None
-        self._lost = NOTHING
+        self._noted_in = task
         self._started = time.monotonic()
 
     @property
@@ -61,7 +62,7 @@ class Account:
 
     def restore(self, usage: Usage, earlier: Usage, nested: list[Outcome[Any]], answer: Message) -> None:
         """Take over what a run that waited had used when it was saved, and its last answer."""
-        self.usage, self.earlier, self.nested, self._answer = usage, earlier, nested, answer
+        self.usage, self.earlier, self.nested, self._noted_in = usage, earlier, nested, answer
 
     @property
     def seconds(self) -> float:
@@ -69,27 +70,19 @@ class Account:
         return time.monotonic() - self._started
 
     def answered(self, answer: Message, usage: Usage) -> None:
-        """Count what a request used. It is noted in the answer, with what runs within its calls use."""
+        """Count what a request used, with the number of its calls."""
         calls = len([call for call in answer.calls if call.name != COMPLETION])
-        used = _with_calls(usage, calls) if calls else usage
-        answer.note_usage(used + self._lost)
-        self._answer, self._lost = answer, NOTHING
-        self.usage = self.usage + used
-        if self.outer is not None:
-            self.outer.add(used)
-
-    def lost(self, usage: Usage) -> None:
-        """Count what an answer used that broke off. It is noted in the answer that comes in its place."""
-        if usage != NOTHING:
-            self.usage, self._lost = self.usage + usage, self._lost + usage
-            if self.outer is not None:
-                self.outer.add(usage)
+        self._noted_in = answer
+        answer.note_usage(NOTHING)
+        self.add(_with_calls(usage, calls) if calls else usage)
 
     def add(self, usage: Usage) -> None:
-        """Count what a run within a call used, here and in the runs that this one belongs to."""
+        """Count what was used, also by an answer that broke off or a run within a call, here and in the outer runs."""
+        if usage == NOTHING:
+            return
         self.usage = self.usage + usage
-        if self._answer is not None and self._answer.usage is not None:
-            self._answer.note_usage(self._answer.usage + usage)
+        noted = self._noted_in.usage
+        self._noted_in.note_usage(usage if noted is None else noted + usage)
         if self.outer is not None:
             self.outer.add(usage)
 

@@ -31,6 +31,7 @@ from toolcrib.agent.tool_choice import request_of
 from toolcrib.agent.transcript import TranscriptFile
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.conversation_cache import ConversationCache
+from toolcrib.dataclass import replace
 from toolcrib.errors import ErrorCode, Suspended, belongs_to_caller
 from toolcrib.events import (
     AnswerRestarted,
@@ -92,7 +93,7 @@ class RunLoop:
         self.box: Toolbox[Any]
         self.outcome: Outcome[Any] | None = None
         self._within = within
-        self._task_message = Message.user(task) if isinstance(task, str) else task
+        self._task_message = Message.user(task) if isinstance(task, str) else replace(task, usage=None)
         outer: Account | None
         if within is None:
             self.id, self.box, outer = saved.run if saved else os.urandom(16).hex(), settings.toolbox, None
@@ -112,7 +113,9 @@ class RunLoop:
         mended, self._mend_notes = mend(messages)
         self.messages: list[Message] = list(mended) if saved is None else saved.messages
         earlier = self.messages if saved is None else ()
-        self.account = Account(settings.budget, settings.conversation_budget, earlier, outer, settings.agent)
+        self.account = Account(
+            self._task_message, settings.budget, settings.conversation_budget, earlier, outer, settings.agent
+        )
         if saved is not None:
             self.account.restore(saved.usage, saved.earlier, saved.nested, self.messages[-2])
         self._instructions = RunInstructions(settings, self.box, self.messages)
@@ -311,7 +314,7 @@ class RunLoop:
                 response = await self._cleared.ask(request, read, self._note)
         except BaseException:
             if streaming.response is not None:  # cancelled when it had come
-                self.account.lost(streaming.response.usage)
+                self.account.add(streaming.response.usage)
             await streaming.discard()
             raise
         self.account.answered(response.message, response.usage)
@@ -443,7 +446,7 @@ class RunLoop:
     async def _read(self, request: Request, streaming: StreamingTurn, tool_list: ToolList) -> Response:
         """Read the model's answer while it streams, with the partial arguments of its calls."""
         request.messages, request.cache = self._cache.follow(request.messages), self._cache
-        request.lost = self.account.lost
+        request.lost = self.account.add
         partial_calls = streaming.early is not None or tool_list.takes_partials
         tell = self._tell if self.box.sink else None
         model = self.settings.model
@@ -454,7 +457,7 @@ class RunLoop:
         if self._typed is not None and tell is not None:
             model = self._typed.watched(model, tell)
         mask = mask_of(self.box.masking)
-        answer = read_answer(model, request, streaming, partial_calls, tell, self.account.lost, mask)
+        answer = read_answer(model, request, streaming, partial_calls, tell, self.account.add, mask)
         return await ForeignCall(answer, None, self.box.registry.grace)
 
     def _note(self, words: str) -> None:

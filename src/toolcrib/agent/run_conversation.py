@@ -24,20 +24,20 @@ class RunConversation:
         self.messages = messages
         self.file = file
         self.unwritten = ""  # why the file lacks something
-        self._answer: Message | None = (
-            None  # the last answer of the run, with the usage that the file has of it
-        )
+        # The message in which the run's account notes what is used, and what the file has of that.
+        self._noted_in: Message | None = None
         self._usage: Usage | None = None
         if file is not None and masking is not None:
             file.mask = masking.mask_known_values
 
     def add(self, *messages: Message) -> None:
         """Add messages at the end."""
-        self.note_usage()  # of the answer before them
+        self.note_usage()  # up to here
         self.messages += messages
         if self.file is not None:
             for message in messages:
-                self._note_answer(message)
+                if message.role == "assistant":
+                    self._expect_usage(message)
                 self.file.message(message)
 
     def begin(self, head: list[Message], task: Message, *, goes_on: bool, head_is_new: bool) -> None:
@@ -50,12 +50,13 @@ class RunConversation:
             else:
                 for message in head:
                     self.file.message(message)
+        self._expect_usage(task)
         self.add(task)
 
     def catch_up(self) -> None:
         """Write what the file does not have of a run that goes on with the calls of its last answer."""
         if self.file is not None:
-            self._note_answer(self.messages[-2])
+            self._expect_usage(self.messages[-2])
             self.file.catch_up(self.messages)
 
     def recorder(self) -> Record:
@@ -63,16 +64,15 @@ class RunConversation:
         return recorder(self.messages[-1], self.file)
 
     def note_usage(self) -> None:
-        """Write what the last answer used, with the runs within its calls, if that is more than the file says."""
-        if self.file is None or self._answer is None or self._answer.usage == self._usage:
+        """Write what was used since the last answer, or since the task, if that is more than the file says."""
+        if self.file is None or self._noted_in is None or self._noted_in.usage == self._usage:
             return
-        self._usage = self._answer.usage
+        self._usage = self._noted_in.usage
         with suppress(Exception):  # the results count, and what ended the turn; the file says what it lacks
-            self.file.usage(self._answer)
+            self.file.usage(self._noted_in)
 
-    def _note_answer(self, message: Message) -> None:
-        if message.role == "assistant":
-            self._answer, self._usage = message, message.usage
+    def _expect_usage(self, message: Message) -> None:
+        self._noted_in, self._usage = message, message.usage
 
     def news(self) -> str:
         """What the file lacks, if that has changed since the last call; else "". It is written later, if possible."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from toolcrib.agent.outcome import Outcome, Reason
 from toolcrib.call import FORMAT, CallKey
-from toolcrib.dataclass import dataclass, field
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.errors import ErrorCode, ToolError
 from toolcrib.fingerprint import fingerprint
 from toolcrib.messages import (
@@ -175,8 +175,8 @@ def nested_to_dict(
 
 
 def mark_of(task: Message) -> str:
-    """The fingerprint of a task."""
-    return fingerprint("task", messages_to_json([task])["messages"])
+    """The fingerprint of a task, without what was used for it so far."""
+    return fingerprint("task", messages_to_json([replace(task, usage=None)])["messages"])
 
 
 def _outcome_to_dict(outcome: Outcome[Any]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """A transcript on disk: one JSON line for each step, appended at once, readable after a crash at any point.
 
 Its lines are `{"format": 1}`, then `{"message": ...}` for each message but those of results, `{"result": ..., "index":
-...}` for each result of the calls before it, `{"usage": ...}` for what the answer before it used by then, `{"head":
-[...]}` where a run goes on with other instructions, `{"checkpoint": ...}` where the files of the workspace were stored
-before the calls of a turn, and `{"lost": ...}` in place of a record that could not be made.
+...}` for each result of the calls before it, `{"usage": ...}` for what was used by then with the answer before it, or
+for the task before it, `{"head": [...]}` where a run goes on with other instructions, `{"checkpoint": ...}` where the
+files of the workspace were stored before the calls of a turn, and `{"lost": ...}` in place of a record that could not
+be made.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class TranscriptFile:
         self._write(record)
 
     def usage(self, message: Message) -> None:
-        """Append what the last answer used by now, with the runs within its calls."""
+        """Append what was used by now since the last message of the user or the model, with the runs within calls."""
         self._write({"usage": messages_to_json([message])["messages"][0]["usage"]})
 
     def checkpoint(self, id: int) -> None:

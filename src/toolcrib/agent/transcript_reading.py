@@ -138,9 +138,10 @@ class _Reader:
 
     def _take_usage(self, number: int, record: dict[str, Any]) -> None:
         usage = usage_from_dict(record["usage"])
-        answer = next((message for message in reversed(self.messages) if message.role == "assistant"), None)
-        if answer is not None and self._certain:
-            answer.note_usage(usage)
+        answers_and_tasks = (m for m in reversed(self.messages) if m.role == "assistant" or m.is_the_users)
+        noted_in = next(answers_and_tasks, None)
+        if noted_in is not None and self._certain:
+            noted_in.note_usage(usage)
 
     def _take_result(self, number: int, record: dict[str, Any]) -> None:
         result = result_from_dict(record["result"])

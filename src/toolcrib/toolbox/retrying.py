@@ -12,6 +12,7 @@ from toolcrib.events import CallRetried, StatusChanged
 from toolcrib.prepared import Ready
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import telemetry
+from toolcrib.toolbox.deadline import NotStarted
 from toolcrib.toolbox.stats import Statistics
 
 __all__ = ["with_retries"]
@@ -36,6 +37,10 @@ async def with_retries(attempt: Callable[[], Awaitable[Any]], ready: Ready, repo
     while True:
         try:
             return await attempt()
+        except NotStarted:
+            if number > 1:  # the call has run, though this attempt has not
+                raise asyncio.CancelledError from None
+            raise
         except Exception as error:
             if number >= retry.attempts or not retry.is_transient(error):
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -12,10 +13,24 @@ from typing import Any, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from toolcrib import Agent, Context, Effect, Message, Tool, Toolbox, ToolCall, ToolDefinitionError, tool
+from toolcrib import (
+    Agent,
+    Context,
+    Effect,
+    Message,
+    Retry,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolDefinitionError,
+    tool,
+)
+from toolcrib.agent import TranscriptFile, read_transcript
 from toolcrib.errors import ErrorCode
 from toolcrib.models import Scripted
-from toolcrib.rules import RulePolicy, read_rules
+from toolcrib.models.fallback import Fallback
+from toolcrib.rules import Limit, RateLimits, RulePolicy, read_rules
+from toolcrib.secrets import Environment
 from toolcrib.tools import (
     ApplyPatch,
     DeleteFile,
@@ -31,6 +46,7 @@ from toolcrib.tools import (
     Python,
     ReadFile,
     Shell,
+    Workspace,
     WriteFile,
 )  # fmt: skip
 from toolcrib.toolset import StaticToolset, filtered, renamed
@@ -375,3 +391,63 @@ async def test_a_class_of_a_toolset_that_cannot_be_made_is_set_aside() -> None:
         with pytest.warns(UserWarning, match="class Needy cannot be made without place, key"):
             assert (await box.tool_list()).specs == []
         assert (await box.call("needy", {"a": 1, "b": 2})).code == ErrorCode.FAILED
+
+
+@tool(**READ)
+def nothing_to_do() -> str:
+    """Do nothing."""
+    return ""
+
+
+def box_of(**options: Any) -> Any:
+    return Toolbox([nothing_to_do], **options)
+
+
+def call_of(make: Any, *given: Any, **named: Any) -> Any:
+    """A call with arguments that a type checker would refuse."""
+    return functools.partial(make, *given, **named)
+
+
+HI: Any = Scripted(["Hi."])
+OBJECTS: dict[str, tuple[Any, str]] = {
+    "secrets in a dict": (call_of(box_of, secrets={"KEY": "value"}), "secrets must be an object with names"),
+    "a class of secrets": (call_of(box_of, secrets=Environment), "secrets must be an object with names"),
+    "the path of a log": (call_of(box_of, audit="audit.jsonl"), r"such as AuditLog\(path, key=key\); got 'audit.jsonl'"),
+    "the path of approvals": (call_of(box_of, approvals="a.json"), r"such as ApprovalStore\(path\); got 'a.json'"),
+    "a class of a policy": (call_of(box_of, policy=RulePolicy), "policy must have decide"),
+    "a number of calls": (call_of(box_of, limits=5), r"limits are a list of Limit, such as \[Limit\(5\)\]; got 5"),
+    "a class of limits": (call_of(box_of, limits=RateLimits), "limits are a list of Limit"),
+    "a size": (call_of(box_of, max_output=100), r"max_output must be a MaxOutput, such as MaxOutput\(bytes=50_000\); got 100"),
+    "no listener": (call_of(box_of, on_event=5), "on_event must be a function of an event, got 5"),
+    "a class of a model": (call_of(Agent, Scripted), "model must be a Model or a string"),
+    "a toolbox among tools": (call_of(Agent, HI, box_of()), "a toolbox is handed in as toolbox="),
+    "a toolbox in a list": (call_of(Agent, HI, [box_of()]), "a toolbox is handed in as toolbox="),
+    "the path of a transcript": (call_of(Agent(HI).run_sync, "x", transcript="run.jsonl"), r"as in TranscriptFile\('run.jsonl'\)"),
+    "a class of a fallback": (call_of(Fallback, [Scripted]), "models must be a list of Models"),
+    "names of fallbacks": (call_of(Fallback, ["openai:gpt-5"]), "resolve_model"),
+    "a script of one text": (call_of(Scripted, "hello"), r"turns are a list, such as \['Hi.'\], or a function; got 'hello'"),
+    "rules as data": (call_of(RulePolicy, "full", [{"deny": True}]), "rules must be Rule objects"),
+    "rules as text": (call_of(RulePolicy, "full", "rules.toml"), "rules must be Rule objects"),
+    "a limit as text": (call_of(Limit, "5"), "a limit is a number of calls"),
+    "attempts as text": (call_of(Retry, attempts="3"), "attempts must be a whole number"),
+    "a class of a backend": (call_of(ReadFile, Workspace), "takes a backend, such as Workspace"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "words"), OBJECTS.values(), ids=OBJECTS)
+def test_what_is_no_object_of_its_kind_is_refused_when_it_is_handed_in(make: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        make()
+
+
+def test_paths_of_transcripts_may_be_texts(tmp_path: Path) -> None:
+    path = str(tmp_path / "run.jsonl")
+    with closing(TranscriptFile(path)) as file:
+        Agent(Scripted(["Hi."])).run_sync("x", transcript=file)
+    assert [message.text for message in read_transcript(path)] == ["x", "Hi."]
+
+
+def test_a_builtin_function_may_be_a_tool_or_is_named() -> None:
+    tool(**READ, description="Say the length of a text.", name="length")(len).check()
+    with pytest.raises(ToolDefinitionError, match="tool 'max': its signature cannot be read"):
+        tool(**READ)(max).check()

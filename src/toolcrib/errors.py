@@ -92,6 +92,11 @@ def as_tuple(name: str, given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def is_object_with(value: Any, method: str) -> bool:
+    """Whether this is an object with a method; a class in the place of its instance is none."""
+    return not isinstance(value, type) and hasattr(value, method)
+
+
 def check_seconds(owner: str, **given: Any) -> None:
     """Raises TypeError for a limit of time that is neither None nor a number above 0, such as the text "60"."""
     for name, value in given.items():

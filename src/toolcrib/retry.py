@@ -29,6 +29,8 @@ class Retry:
     declares_idempotent: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.attempts, int):
+            raise TypeError(f"attempts must be a whole number, got {self.attempts!r}")
         if self.attempts < 1:
             raise ValueError(f"attempts counts the first one, so it is at least 1; got {self.attempts!r}")
 

@@ -41,6 +41,8 @@ __all__ = [
     "with_middleware",
 ]
 
+A_TOOLBOX = "a toolbox is handed in as toolbox=, as in Agent(model, toolbox=box)"
+
 AnyTool: TypeAlias = "Tool[Any, Any] | FunctionTool[..., Any]"
 ToolLike: TypeAlias = "AnyTool | type[Tool[Any, Any]] | ToolFactory | Renamed | ToolWithSteps"
 
@@ -109,6 +111,8 @@ def name_of(supplied: ToolLike) -> str:
         hint = f" ({NOT_OF_CLASSES})"
     if hasattr(supplied, "as_tool"):
         hint = " (hand in agent.as_tool(name, description))"
+    if hasattr(supplied, "call_turn"):
+        hint = f" ({A_TOOLBOX})"
     raise TypeError(
         f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{hint}"
     )

@@ -15,7 +15,7 @@ from toolcrib.agent.run import Run
 from toolcrib.agent.saved_run import Answers, SavedRun
 from toolcrib.agent.settings import AgentSettings, Instructions
 from toolcrib.dataclass import replace
-from toolcrib.errors import as_tuple
+from toolcrib.errors import as_tuple, is_object_with
 from toolcrib.events import Event
 from toolcrib.messages import Message, ToolChoice
 from toolcrib.models.model import Model
@@ -141,7 +141,7 @@ class Agent(Generic[Deps, Out]):
 
             model = resolve_model(model)
             self._made.append(model)
-        if not hasattr(model, "stream"):
+        if not is_object_with(model, "stream"):
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
         if not isinstance(instructions, str) and not callable(instructions):
             raise TypeError(f"instructions are a text, or a function that gives one, got {instructions!r}")
@@ -184,7 +184,7 @@ class Agent(Generic[Deps, Out]):
             raise TypeError(f"context must be a ClearOldResults, got {context!r}")
         if context is not None:
             add_read_result(box)
-        if checkpoints is not None and not hasattr(checkpoints, "begin_turn"):
+        if checkpoints is not None and not is_object_with(checkpoints, "begin_turn"):
             raise TypeError(f"checkpoints must be a Checkpoints of a workspace, got {checkpoints!r}")
         self._settings = AgentSettings(
             name=name,

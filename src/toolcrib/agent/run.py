@@ -38,6 +38,10 @@ class Run(Generic[Out]):
         within: Context[Any] | None = None,
         saved: SavedRun | None = None,
     ) -> None:
+        if transcript is not None and not isinstance(transcript, TranscriptFile):
+            raise TypeError(
+                f"transcript must be a TranscriptFile, as in TranscriptFile({str(transcript)!r}); got {transcript!r}"
+            )
         self._loop = RunLoop(settings, task, messages, deps, transcript, within, saved)
         self.id, self.box, self.account = self._loop.id, self._loop.box, self._loop.account
         self._task: asyncio.Task[Outcome[Out]] | None = None

@@ -37,8 +37,8 @@ class TranscriptFile:
     written before the next record; `problem` says what the file lacks, and is "" while it lacks nothing.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | Path) -> None:
+        self.path = path = Path(path)
         self.problem = ""
         self._waiting: list[bytes] = []  # lines that could not be written yet
         self._lost = False  # whether a line of the file says that a record could not be made

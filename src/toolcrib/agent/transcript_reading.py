@@ -18,12 +18,13 @@ from toolcrib.messages import Message, ResultPart, messages_from_json, result_fr
 __all__ = ["TranscriptProblem", "TranscriptReading", "read_transcript", "scan_transcript"]
 
 
-def read_transcript(path: Path) -> list[Message]:
+def read_transcript(path: str | Path) -> list[Message]:
     """The conversation of a transcript file, mended as `toolcrib.mending` says.
 
     Lines that cannot be read, as a crash leaves one at the end, are left out; the log says which. OSError, or
     ValueError for a file that is no transcript or one of another format.
     """
+    path = Path(path)
     reading = scan_transcript(path)
     if reading.problems:
         logging.getLogger("toolcrib").warning("%s: %s", path.name, notes_on_one_line(reading.problems))

@@ -151,7 +151,7 @@ def _hints(fn: Any, tool: str, local_names: Mapping[str, Any] | None) -> dict[st
     local = dict(local_names or {})
     for cell_name, cell in zip(
         getattr(getattr(function, "__code__", None), "co_freevars", ()),
-        function.__closure__ or (),
+        getattr(function, "__closure__", None) or (),
         strict=False,
     ):
         try:

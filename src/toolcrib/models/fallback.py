@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Any, Self
 
 from toolcrib.codecs.codec import LONGEST_WORDS, shortened
+from toolcrib.errors import is_object_with
 from toolcrib.messages import Chunk, FallbackChunk, NoticeChunk, Request, Response, RestartChunk, RetryChunk
 from toolcrib.models.model import Model, ModelError, counted_if_left
 
@@ -25,7 +26,12 @@ class Fallback:
     """
 
     def __init__(self, models: Iterable[Model]) -> None:
-        self.models = tuple(models)
+        self.models = tuple(models) if isinstance(models, Iterable) else (models,)
+        for model in self.models:
+            if not is_object_with(model, "stream"):
+                raise TypeError(
+                    f"models must be a list of Models, such as [resolve_model(name)]; got {model!r}"
+                )
         if not self.models:
             raise ValueError("a fallback list needs at least one model")
 

@@ -77,6 +77,8 @@ class Scripted:
         delay: float = 0.0,
         chunk_size: int = 0,
     ) -> None:
+        if isinstance(turns, str | Mapping):
+            raise TypeError(f"turns are a list, such as ['Hi.'], or a function; got {turns!r}")
         self.name = name
         self._delay = delay
         self._chunk_size = chunk_size

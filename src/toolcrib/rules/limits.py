@@ -37,6 +37,8 @@ class Limit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tools", as_tuple("tools", self.tools))
+        if not isinstance(self.calls, int) or not isinstance(self.seconds, int | float | None):
+            raise TypeError(f"a limit is a number of calls and, if any, of seconds above 0; got {self!r}")
         if self.calls < 0 or (self.seconds is not None and self.seconds <= 0):
             raise ValueError(f"a limit is a number of calls and, if any, of seconds above 0; got {self}")
 
@@ -132,10 +134,10 @@ class RateLimits:
     def __init__(
         self, limits: Iterable[Limit] | Limit, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.limits = (limits,) if isinstance(limits, Limit) else tuple(limits)
+        self.limits = tuple(limits) if isinstance(limits, Iterable) else (limits,)
         for limit in self.limits:
             if not isinstance(limit, Limit):
-                raise TypeError(f"limits are a list of Limit, such as [Limit(5)]; got {limit!r} in it")
+                raise TypeError(f"limits are a list of Limit, such as [Limit(5)]; got {limit!r}")
         self._clock = clock
         self._lock = threading.Lock()
         self._counted = [_Counted(limit) for limit in self.limits]

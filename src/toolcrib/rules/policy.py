@@ -72,6 +72,9 @@ class RulePolicy:
         self.autonomy = AutonomyPolicy(autonomy)
         self.otherwise = None if otherwise is None else _OTHERWISE[Verb(otherwise)]
         self.rules = tuple(rules)
+        for rule in self.rules:
+            if not isinstance(rule, Rule):
+                raise TypeError(f"rules must be Rule objects, as in load_rules(path).rules; got {rule!r}")
         self.tracks_taint = any(rule.needs_provenance for rule in self.rules)
         self._by_tool: dict[tuple[str, str], dict[Verb, RuleIndex]] = {}
         self._folders = FolderCache()

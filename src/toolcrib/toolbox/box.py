@@ -36,7 +36,7 @@ from toolcrib.toolbox.entered_toolsets import EnteredToolsets
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, mask_of
-from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps
+from toolcrib.toolbox.options import AutonomyName, CallOptions, Deps, check_options
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.policy import Approver, Policy, as_policy
 from toolcrib.toolbox.prepare import Preparation
@@ -151,10 +151,10 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         timer: Callable[[], float] = time.perf_counter,
         random: Callable[[], float] = random.random,
     ) -> None:
-        if approver is not None and not callable(approver):
-            raise TypeError(f"approver must be a function of a Question, sync or async, got {approver!r}")
-        if not isinstance(tools, Iterable):
-            raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
+        check_options(
+            tools=tools, max_output=max_output, approvals=approvals, approver=approver, audit=audit,
+            on_event=on_event, secrets=secrets,
+        )  # fmt: skip
         check_seconds("", timeout=timeout, answer_timeout=answer_timeout, grace=grace or None)
         self.deps = deps
         self.run = os.urandom(16).hex()

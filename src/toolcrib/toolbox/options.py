@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 from toolcrib.call import CallKey
+from toolcrib.errors import is_object_with
 from toolcrib.events import Event
 from toolcrib.facts import MaxOutput
 from toolcrib.middleware import ExecuteStep, PrepareStep
@@ -15,7 +17,7 @@ from toolcrib.toolbox.report import Record
 from toolcrib.toolbox.reviewer import Reviewer
 from toolcrib.toolbox.runs import Limiter
 from toolcrib.toolbox.tool_list import ToolList
-from toolcrib.toolset import ToolLike
+from toolcrib.toolset import A_TOOLBOX, ToolLike
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +32,14 @@ if TYPE_CHECKING:
 else:
     Deps = TypeVar("Deps")
 
-__all__ = ["AutonomyName", "CallOptions", "Deps", "ToolboxOptions"]
+__all__ = ["AutonomyName", "CallOptions", "Deps", "ToolboxOptions", "check_options"]
+
+OBJECTS = {  # by option: a method that its object has, and such an object
+    "approvals": ("add", "ApprovalStore(path)"),
+    "audit": ("decided", "AuditLog(path, key=key)"),
+    "secrets": ("names", "Environment(names) or SecretFile(path)"),
+}
+FUNCTIONS = {"approver": "a Question, sync or async", "on_event": "an event"}
 
 AutonomyName = Literal["read_only", "supervised", "sandboxed", "full"]
 
@@ -74,3 +83,24 @@ class CallOptions(TypedDict, Generic[Deps], total=False):
     deps: Deps | None
     timeout: float | None
     record: Record | None
+
+
+def check_options(*, tools: Any, max_output: Any, **given: Any) -> None:
+    """Raises TypeError for options of a Toolbox that cannot be what they should be, such as a path for an object."""
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name in FUNCTIONS and not callable(value):
+            raise TypeError(f"{name} must be a function of {FUNCTIONS[name]}, got {value!r}")
+        if name in OBJECTS and not is_object_with(value, OBJECTS[name][0]):
+            method, example = OBJECTS[name]
+            shown = f"got {reprlib.repr(value)}"
+            raise TypeError(f"{name} must be an object with {method}(...), such as {example}; {shown}")
+    if not isinstance(max_output, MaxOutput):
+        raise TypeError(
+            f"max_output must be a MaxOutput, such as MaxOutput(bytes=50_000); got {max_output!r}"
+        )
+    if hasattr(tools, "call_turn"):
+        raise TypeError(f"tools must be a list of tools; {A_TOOLBOX}")
+    if not isinstance(tools, Iterable):
+        raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")

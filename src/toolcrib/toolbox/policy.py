@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from toolcrib.access import PATHS, Access, Reach
 from toolcrib.dataclass import dataclass
 from toolcrib.effect import Effect
+from toolcrib.errors import is_object_with
 from toolcrib.facts import Facts
 from toolcrib.prepared import Ready
 from toolcrib.question import Answer, Question, Verdict
@@ -259,7 +260,7 @@ def as_policy(policy: Any) -> Policy:
     """A policy as it is, or the one of an autonomy's name."""
     if isinstance(policy, str):
         return AutonomyPolicy(policy)
-    if not callable(getattr(policy, "decide", None)):
+    if not is_object_with(policy, "decide"):
         raise TypeError(
             f"policy must have decide(request), as RulePolicy(autonomy, rules) has; got {reprlib.repr(policy)}"
         )

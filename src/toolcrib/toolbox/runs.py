@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from toolcrib.call import CallKey
+from toolcrib.errors import is_object_with
 from toolcrib.sink import EventSink
 from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.owned import OwnedObjects
@@ -36,7 +37,7 @@ class Limiter(Protocol):
 
 def limiter_of(limits: Limiter | Iterable[Limit] | None) -> Limiter | None:
     """A limiter as it is, or a `RateLimits` of the limits that are listed. TypeError for anything else."""
-    if limits is None or hasattr(limits, "take"):
+    if limits is None or is_object_with(limits, "take"):
         return cast("Limiter | None", limits)
     from toolcrib.rules.limits import RateLimits
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from toolcrib.access import Access, Reach
 from toolcrib.dataclass import replace
-from toolcrib.errors import ToolError
+from toolcrib.errors import ToolError, is_object_with
 from toolcrib.tools.backends.protocol import ABSENT, Backend, Change, Delete, Move, Permits, Write
 
 B = TypeVar("B", bound=Backend)
@@ -20,7 +20,7 @@ NEAR_NAMES_OF = 2_000  # names looked at for suggestions
 
 def as_backend(backend: B) -> B:
     """The backend that a tool is made with. Raises TypeError for what is none, such as the path of a folder."""
-    if not hasattr(backend, "place"):
+    if not is_object_with(backend, "place"):
         raise TypeError(f"a tool for files takes a backend, such as Workspace('.'); got {backend!r}")
     return backend
 

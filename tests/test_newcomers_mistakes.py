@@ -418,6 +418,7 @@ OBJECTS: dict[str, tuple[Any, str]] = {
     "a number of calls": (call_of(box_of, limits=5), r"limits are a list of Limit, such as \[Limit\(5\)\]; got 5"),
     "a class of limits": (call_of(box_of, limits=RateLimits), "limits are a list of Limit"),
     "a size": (call_of(box_of, max_output=100), r"max_output must be a MaxOutput, such as MaxOutput\(bytes=50_000\); got 100"),
+    "a folder as text": (call_of(box_of, overflow="outputs"), r"such as Path\('outputs'\); got 'outputs'"),
     "no listener": (call_of(box_of, on_event=5), "on_event must be a function of an event, got 5"),
     "a class of a model": (call_of(Agent, Scripted), "model must be a Model or a string"),
     "a toolbox among tools": (call_of(Agent, HI, box_of()), "a toolbox is handed in as toolbox="),

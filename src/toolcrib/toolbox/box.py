@@ -153,7 +153,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
     ) -> None:
         check_options(
             tools=tools, max_output=max_output, approvals=approvals, approver=approver, audit=audit,
-            on_event=on_event, secrets=secrets,
+            on_event=on_event, overflow=overflow, secrets=secrets,
         )  # fmt: skip
         check_seconds("", timeout=timeout, answer_timeout=answer_timeout, grace=grace or None)
         self.deps = deps

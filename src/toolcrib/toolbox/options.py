@@ -37,6 +37,7 @@ __all__ = ["AutonomyName", "CallOptions", "Deps", "ToolboxOptions", "check_optio
 OBJECTS = {  # by option: a method that its object has, and such an object
     "approvals": ("add", "ApprovalStore(path)"),
     "audit": ("decided", "AuditLog(path, key=key)"),
+    "overflow": ("mkdir", "Path('outputs')"),
     "secrets": ("names", "Environment(names) or SecretFile(path)"),
 }
 FUNCTIONS = {"approver": "a Question, sync or async", "on_event": "an event"}

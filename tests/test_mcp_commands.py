@@ -196,6 +196,21 @@ def test_a_project_replaces_no_server_of_the_users_and_cannot_call_its_tools_har
     assert "new" not in [row["name"] for row in place.data("mcp", "list")]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "note: .mcp.json of this folder is not used: .mcp.json: not JSON"),
+        ("", "note: .mcp.json of this folder is not used: .mcp.json: not JSON"),
+        ('{"mcpServers": {"a": {"comand": "x"}}}', "did you mean command?"),
+    ],
+)
+def test_a_wrong_file_of_a_project_is_told_before_anybody_trusts_it(
+    place: Place, text: str, words: str
+) -> None:
+    (place.project / ".mcp.json").write_text(text)
+    assert words in place.run("mcp", "list").stderr
+
+
 @pytest.mark.promise("mcp-servers.md", "A list starts nothing")
 def test_a_list_of_tools_imports_no_sdk(place: Place) -> None:
     """The SDK takes most of a second to import."""

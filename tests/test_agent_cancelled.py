@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,8 +132,13 @@ def next_model(used: list[int]) -> Any:
     return Fallback([first, Wired([CALLS, DONE], used, max_retries=0)])
 
 
-async def cancelled_at(step: int, start: Callable[[], Run[Any]]) -> tuple[Outcome[Any], bool]:
-    """The outcome of a run that is cancelled at this step, after checks; and whether it was, before it had ended."""
+async def cancelled_at(
+    step: int, start: Callable[[], Run[Any]], again: int | None = None
+) -> tuple[Outcome[Any], bool]:
+    """The outcome of a run that is cancelled at this step, after checks; and whether it was, before it had ended.
+
+    It is cancelled once more `again` steps later.
+    """
     loop: Any = asyncio.get_running_loop()
     others, run = asyncio.all_tasks(), start()
     acted: list[bool] = []
@@ -141,6 +146,8 @@ async def cancelled_at(step: int, start: Callable[[], Run[Any]]) -> tuple[Outcom
     def cancel() -> None:
         acted.append(run.outcome is None)
         run.cancel()
+        if again is not None:
+            loop.at = (loop.steps + again, run.cancel)
 
     loop.at = (loop.steps + step, cancel)
     events = [event async for event in run]
@@ -257,3 +264,34 @@ async def test_a_nested_run_that_waits_goes_on_though_its_first_answer_broke_off
     outcome = await agent.resume(json.loads(json.dumps(waiting.to_json())), {waiting.questions[0].id: "yes"})
     assert (outcome.text, outcome.nested[0].text) == ("done", "saved")
     assert outcome.usage.total_tokens == outcome.nested[0].usage.total_tokens == 100
+
+
+@tool(effect=Effect.READ, secrets=(), open_world=False)
+async def stop_slowly(path: str) -> str:
+    """Take a moment, however often it is cancelled."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0.1)
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0.1)
+    return path
+
+
+@pytest.mark.parametrize("again", [1, 3])
+def test_calls_that_began_early_end_with_a_run_that_is_cancelled_twice(again: int) -> None:
+    """Each is cancelled before any of them is waited for: the helper's model was asked once more after the run."""
+    look_first: list[Any] = [{"calls": [{"name": "look", "arguments": {"path": "a"}}]}, "seen"]
+    slow = {"name": "stop_slowly", "arguments": {"path": "a"}}
+    calls: list[Any] = [{"calls": [slow, {"name": "helper", "arguments": {"task": "x"}}, slow]}, "done"]
+
+    async def all_steps() -> int:
+        for step in range(1, 1_000):
+            helper = Agent(Scripted(look_first, delay=0.05), [look]).as_tool("helper", "It helps.")
+            model = Scripted(calls, delay=0.01)
+            agent: Agent[Any, Any] = Agent(model, [stop_slowly, helper], early_start=True)
+            _, cancelled = await cancelled_at(step, partial(agent.start, "go"), again)
+            if not cancelled:
+                return step
+        raise AssertionError("the run did not end")
+
+    with asyncio.Runner(loop_factory=StepLoop) as runner:
+        assert runner.run(all_steps()) > 10

@@ -71,6 +71,9 @@ class StreamingTurn:
     async def discard(self, *, told: bool = False) -> None:
         """Discard all calls: the answer will not come. `told` says that each gets a result all the same."""
         streams, self.streams = self.streams, {}
-        ended = set() if self.early is None else await self.early.discard()
-        for index, stream in streams.items():
-            await stream.discard(told=told or index in ended)
+        ended = set[int]()
+        try:
+            ended = set() if self.early is None else await self.early.discard()
+        finally:
+            for index, stream in streams.items():
+                await stream.discard(told=told or index in ended)

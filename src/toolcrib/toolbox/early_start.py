@@ -131,19 +131,21 @@ class EarlyStart:
 
         Returns which of them had come to a result, so that listeners were told of their end.
         """
-        ended = set()
-        for index in [index for index in self._started if index not in but]:
-            _, prepared, task = self._started.pop(index)
-            self._unrecorded = [item for item in self._unrecorded if item[0].index != index]
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-            elif not isinstance(prepared, Refused) and prepared.tool.entry.owned:
-                await close_tool(prepared.tool.entry, prepared.tool.instance)
-            if prepared.execution.result is not None:
-                ended.add(index)
         self._open = False
-        return ended
+        discarded = {index: self._started.pop(index) for index in list(self._started) if index not in but}
+        self._unrecorded = [item for item in self._unrecorded if item[0].index not in discarded]
+        running = [task for _, _, task in discarded.values() if task is not None]
+        for begun in running:  # all of them, before the first wait: the caller may be cancelled in it
+            begun.cancel()
+        try:
+            await asyncio.gather(*running, return_exceptions=True)
+        finally:
+            for _, prepared, task in discarded.values():
+                if task is None and not isinstance(prepared, Refused) and prepared.tool.entry.owned:
+                    await close_tool(prepared.tool.entry, prepared.tool.instance)
+        return {
+            index for index, (_, prepared, _) in discarded.items() if prepared.execution.result is not None
+        }
 
     def _keep(self, key: CallKey, result: ToolResult) -> None:
         if key.index not in self._started:

@@ -408,6 +408,12 @@ def call_of(make: Any, *given: Any, **named: Any) -> Any:
     return functools.partial(make, *given, **named)
 
 
+async def wait_a_bit() -> str:
+    return ""
+
+
+not_awaited = wait_a_bit()
+not_awaited.close()
 HI: Any = Scripted(["Hi."])
 OBJECTS: dict[str, tuple[Any, str]] = {
     "secrets in a dict": (call_of(box_of, secrets={"KEY": "value"}), "secrets must be an object with names"),
@@ -419,8 +425,9 @@ OBJECTS: dict[str, tuple[Any, str]] = {
     "a class of limits": (call_of(box_of, limits=RateLimits), "limits are a list of Limit"),
     "a size": (call_of(box_of, max_output=100), r"max_output must be a MaxOutput, such as MaxOutput\(bytes=50_000\); got 100"),
     "a folder as text": (call_of(box_of, overflow="outputs"), r"such as Path\('outputs'\); got 'outputs'"),
-    "no listener": (call_of(box_of, on_event=5), "on_event must be a function of an event, got 5"),
+    "no listener": (call_of(box_of, on_event=5), "a listener must be a function of an event, or an EventLog; got 5"),
     "a class of a model": (call_of(Agent, Scripted), "model must be a Model or a string"),
+    "a call in place of its function": (call_of(Toolbox, [not_awaited]), "hand in the function itself"),
     "a toolbox among tools": (call_of(Agent, HI, box_of()), "a toolbox is handed in as toolbox="),
     "a toolbox in a list": (call_of(Agent, HI, [box_of()]), "a toolbox is handed in as toolbox="),
     "the path of a transcript": (call_of(Agent(HI).run_sync, "x", transcript="run.jsonl"), r"as in TranscriptFile\('run.jsonl'\)"),

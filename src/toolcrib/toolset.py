@@ -111,6 +111,8 @@ def name_of(supplied: ToolLike) -> str:
         hint = f" ({NOT_OF_CLASSES})"
     if hasattr(supplied, "as_tool"):
         hint = " (hand in agent.as_tool(name, description))"
+    if hasattr(supplied, "cr_frame"):
+        hint = " (a call of an async function: hand in the function itself)"
     if hasattr(supplied, "call_turn"):
         hint = f" ({A_TOOLBOX})"
     raise TypeError(

@@ -152,8 +152,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         random: Callable[[], float] = random.random,
     ) -> None:
         check_options(
-            tools=tools, max_output=max_output, approvals=approvals, approver=approver, audit=audit,
-            on_event=on_event, overflow=overflow, secrets=secrets,
+            tools=tools, approver=approver, max_output=max_output, approvals=approvals, audit=audit,
+            overflow=overflow, secrets=secrets,
         )  # fmt: skip
         check_seconds("", timeout=timeout, answer_timeout=answer_timeout, grace=grace or None)
         self.deps = deps

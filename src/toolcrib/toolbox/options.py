@@ -40,7 +40,6 @@ OBJECTS = {  # by option: a method that its object has, and such an object
     "overflow": ("mkdir", "Path('outputs')"),
     "secrets": ("names", "Environment(names) or SecretFile(path)"),
 }
-FUNCTIONS = {"approver": "a Question, sync or async", "on_event": "an event"}
 
 AutonomyName = Literal["read_only", "supervised", "sandboxed", "full"]
 
@@ -86,15 +85,13 @@ class CallOptions(TypedDict, Generic[Deps], total=False):
     record: Record | None
 
 
-def check_options(*, tools: Any, max_output: Any, **given: Any) -> None:
+def check_options(*, tools: Any, approver: Any, max_output: Any, **given: Any) -> None:
     """Raises TypeError for options of a Toolbox that cannot be what they should be, such as a path for an object."""
+    if approver is not None and not callable(approver):
+        raise TypeError(f"approver must be a function of a Question, sync or async, got {approver!r}")
     for name, value in given.items():
-        if value is None:
-            continue
-        if name in FUNCTIONS and not callable(value):
-            raise TypeError(f"{name} must be a function of {FUNCTIONS[name]}, got {value!r}")
-        if name in OBJECTS and not is_object_with(value, OBJECTS[name][0]):
-            method, example = OBJECTS[name]
+        method, example = OBJECTS[name]
+        if value is not None and not is_object_with(value, method):
             shown = f"got {reprlib.repr(value)}"
             raise TypeError(f"{name} must be an object with {method}(...), such as {example}; {shown}")
     if not isinstance(max_output, MaxOutput):

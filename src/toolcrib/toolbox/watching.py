@@ -27,6 +27,8 @@ class Watched:
 
         What it gives back is what `unsubscribe` takes.
         """
+        if not isinstance(listener, EventLog) and not callable(listener):
+            raise TypeError(f"a listener must be a function of an event, or an EventLog; got {listener!r}")
         subscription = listener if isinstance(listener, EventLog) else CallbackSubscription(listener)
         self.sink.add(subscription)
         return subscription

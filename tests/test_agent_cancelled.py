@@ -15,6 +15,7 @@ import pytest
 from tests.virtual_time import VirtualLoop
 from toolcrib import Agent, Effect, Message, tool
 from toolcrib.agent import Budget, Outcome, Reason, TranscriptFile, read_transcript
+from toolcrib.agent.delegation import Delegate, delegation_tools
 from toolcrib.agent.run import Run
 from toolcrib.events import RunFinished
 from toolcrib.mending import mend
@@ -144,7 +145,7 @@ async def cancelled_at(
     acted: list[bool] = []
 
     def cancel() -> None:
-        acted.append(run.outcome is None)
+        acted.append(run._task is not None and not run._task.done())
         run.cancel()
         if again is not None:
             loop.at = (loop.steps + again, run.cancel)
@@ -289,6 +290,28 @@ def test_calls_that_began_early_end_with_a_run_that_is_cancelled_twice(again: in
             model = Scripted(calls, delay=0.01)
             agent: Agent[Any, Any] = Agent(model, [stop_slowly, helper], early_start=True)
             _, cancelled = await cancelled_at(step, partial(agent.start, "go"), again)
+            if not cancelled:
+                return step
+        raise AssertionError("the run did not end")
+
+    with asyncio.Runner(loop_factory=StepLoop) as runner:
+        assert runner.run(all_steps()) > 10
+
+
+def test_what_a_run_owns_has_ended_with_it_at_whatever_step_it_is_cancelled() -> None:
+    """Also where it has its answer, and stops its task in the background."""
+    task = {"name": "new_task", "arguments": {"agent": "helper", "task": "x", "background": True}}
+    answers: list[Any] = [
+        {"calls": [task]},
+        {"calls": [{"name": "attempt_completion", "arguments": {"result": "done"}}]},
+    ]
+    slowly: list[Any] = [{"calls": [{"name": "stop_slowly", "arguments": {"path": "a"}}]}, "seen"]
+
+    async def all_steps() -> int:
+        for step in range(1, 1_000):
+            helper = Delegate(Agent(Scripted(slowly), [stop_slowly]), "It helps.")
+            agent: Agent[Any, Any] = Agent(Scripted(answers), delegation_tools({"helper": helper}))
+            _, cancelled = await cancelled_at(step, partial(agent.start, "go"))
             if not cancelled:
                 return step
         raise AssertionError("the run did not end")

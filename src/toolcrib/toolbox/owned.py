@@ -71,7 +71,10 @@ class OwnedObjects:
         return any(getattr(owned, "at_work", False) for owned in list(self._of_runs.get(run, {}).values()))
 
     async def close(self, run: str) -> None:
-        """Closes the objects of a run, to the end even if the caller is cancelled meanwhile."""
+        """Closes the objects of a run. If the caller is cancelled meanwhile, that is raised when they are closed.
+
+        A second cancellation is raised at once, and they are closed all the same.
+        """
         objects = self._of_runs.pop(run, None)
         if not objects:
             return
@@ -80,7 +83,11 @@ class OwnedObjects:
         closing = asyncio.ensure_future(_close(list(objects.values()), self._mask))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
-        await asyncio.shield(closing)
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.shield(closing)
+            raise
 
 
 _closing: set[Any] = set()  # the loop itself keeps no task alive

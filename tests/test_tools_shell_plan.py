@@ -222,6 +222,11 @@ NO_RM = [
     "tmux new -d 'rm x'", "chroot . rm x", "flock f rm x", "$'r''m' x", "rm${IFS}x", "coproc rm x", "echo `rm x`", "ls &&\\\nrm x", ">f rm x",
     "cat missing/../../x; rm x", "export A=1; rm x", "A=1 rm x", "env A=1 B=2 sudo rm x", "[ -n \"$x\" ] && rm x", "rm ~/x &", "touch {a,b}; rm x", "cat > f <<E; rm x\nx\nE",
     "perl -e 'qx{rm x}'", "perl -e 'exec qw/rm x/'", "ruby -e '%x[rm x]'", "touch {a,b}; {rm,x}", "x=rm; read x < a.txt; $x y", "[ -v 'a[$(rm x)]' ]", "trap $'rm\\tx' EXIT", "ssh h $'ls\\nrm\\tx'", "watch 'rm;ls'", "timeout 5 bash -c 'A=1 rm x'",
+    # Substitutions that the parser does not read.
+    "cat <<E\n`rm x`\nE", "git commit -F - <<E\na\n\nSee `rm x`.\nE", "git commit -m \"$(cat <<E\n`rm x` $y\nE\n)\"", "echo ${a:-`rm x`}", "echo \"${a=`rm x`}\"", "echo ${PATH#`rm x`}", "echo `echo \\`rm x\\``", "echo \"${a-'`rm x`'}\"",
+    "mapfile -C rm -c 1 x < a.txt", "readarray -C 'rm y' x < a.txt", "compgen -C rm x", "sftp -D 'rm x'", "sftp -oPort=1 -D rm",
+    "ssh-agent rm x", "ssh-agent -a s rm x", "ssh-agent sh -c 'ssh-add; rm x'", "linux32 rm x", "caffeinate -i rm x", "arch -x86_64 rm x", "gosu bob rm x", "tini -- rm x", "cross-env A=1 B=2 rm x", "sshpass -p a ssh h rm x", "autossh -M 0 h rm x", "mpirun -n 2 rm x",
+    "pyenv exec rm x", "asdf exec rm x", "nvm exec 20 rm x", "dotenv -f .env run -- rm x", "op run --env-file=e -- rm x", "doppler run -- rm x", "aws-vault exec a -- rm x", "lerna exec -- rm x", "stack exec -- rm x", "guix shell a -- rm x",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . -c a=b -c a=b -c a=b -c a=b push", "git --no-pager -c a=b -c c=d --git-dir x -c e=f -c g=h push -f",
     "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
@@ -275,6 +280,7 @@ PERHAPS_RM = [
     "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "sed 's/a/rm x/e' a.txt",
+    "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
 ]  # fmt: skip
 
 
@@ -300,6 +306,8 @@ OTHERS = [
     "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "export PATH=\"$HOME/bin:$PATH\" && make install",
     "source .venv/bin/activate && pytest", ". a.sh", "bash -eu run.sh x", "make clean && make CC=clang install", "[ -n \"$CI\" ] && echo ci", "ls ~", "echo \"${A:-b}\" $((1 + 2))", "touch src/{a,b}.py", "nohup ./server > log.txt 2>&1 &",
     "trap 'kill $x' EXIT; ./server & x=$!", "cat > a.sh <<'E' && chmod +x a.sh\nrm x\nE", "while read -r x; do echo \"$x\"; done < a.txt", "for x in *; do wc \"$x\" & done; wait", "x=$(git rev-parse HEAD); docker build -t \"a:$x\" . &", "f() { echo \"$1\"; }; f a",
+    "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
+    "pyenv versions", "op item get rm", "asdf install rm 1", "doppler run -- npm start", "aws-vault exec a -- aws s3 rm x", "stack build rm", "linux32 make", "mpirun -n 4 ./a rm", "sftp -b - h",
     # A variable or a backtick in code or in a text is no command.
     "awk '{ printf(\"%s\", $1) > \"out\" }' a.txt", "sed -i 's/$(CC)/gcc/' a.txt", "sed -i 's/`x`/y/' a.txt", "mytool '$a b'", "php -r 'echo \"$x\";'",
     "python3 -c 'print(\"`x`\")'", "node -e 'console.log(`a ${1}`)'", "node -e 'write(\"a\", \"$x\")'", "perl -ne 'print \"$1\" if /(.)/' a.txt",

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.judge.syntax import Node, tree_of, unparsed_scripts
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.destructive import HOME
 from toolcrib.dataclass import dataclass, field
@@ -69,6 +69,7 @@ def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
     except NotProved:
         return _split_at_operators(text)
     found = _Reader(guess=guess).read(root)
+    found += [one for script in unparsed_scripts(root) for one in find_commands(script, guess=guess)]
     return found + _split_at_operators(text) if root.has_error else found
 
 

@@ -19,7 +19,7 @@ from toolcrib.command.judge.inner_commands import (
     found_in,
 )
 from toolcrib.command.judge.screen import screen
-from toolcrib.command.judge.syntax import Node, tree_of
+from toolcrib.command.judge.syntax import Node, below, tree_of, unparsed_scripts
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.launchers import SCRIPT, launches, starts_in, words_from
 from toolcrib.command.programs.traits import script_of, traits_of
@@ -103,9 +103,11 @@ def text_says_all(text: str, depth: int = 0) -> bool:
         root = tree_of(text.replace("\\\n", ""))
     except NotProved:
         return False
-    if root.has_error or not all(_is_understood(node) for node in _below(root)):
+    if root.has_error or not all(_is_understood(node) for node in below(root)):
         return False
     if not all(variable_says_all(name, value) for name, value in _assigned(root)):
+        return False
+    if not all(text_says_all(script, depth) for script in unparsed_scripts(root)):
         return False
     found = find_commands(text, guess=False)
     return len(found) < MAX_COMMANDS and all(_is_known(one, depth) for one in found if one.argv)
@@ -132,11 +134,8 @@ def commands_in_values(text: str) -> Forms:
     except NotProved:
         return
     values = [value for _, value in _assigned(root)]
-    values += [
-        node.text[1:-1]
-        for node in _below(root)
-        if node.kind == "raw_string" and SUBSTITUTES.search(node.text)
-    ]
+    texts = (word_of(node) for node in below(root) if node.kind in ("raw_string", "string"))
+    values += [text for text in texts if SUBSTITUTES.search(text)]
     for value in dict.fromkeys(values):
         yield from commands_in_value(value)
 
@@ -148,18 +147,10 @@ def commands_in_value(value: str) -> Forms:
 
 
 def _assigned(root: Node) -> Iterator[tuple[str, str]]:
-    for node in _below(root):
+    for node in below(root):
         name, value = node.field("name"), node.field("value")
         if node.kind == "variable_assignment" and name is not None and value is not None:
             yield name.text, word_of(value)
-
-
-def _below(root: Node) -> Iterator[Node]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += node.children
 
 
 def _is_known(command: FoundCommand, depth: int) -> bool:

@@ -9,7 +9,7 @@ text, cut out by these offsets.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,9 @@ OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 ABOVE = re.compile("[^\x00-\xff]")
 AFTER_HEREDOC = re.compile(r"<<[^\n]*")
 BYTE_ORDER_MARK = "\ufeff"
+QUOTES = re.compile(r"['\"\\]")
+SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
+BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
 LETTERS = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
 
 
@@ -146,3 +149,51 @@ def stand_in(text: str) -> str:
         return " " * length if is_blank else letter * (length // 2) + "_" * (length % 2)
 
     return ABOVE.sub(replaced, text)
+
+
+def below(root: Node) -> Iterator[Node]:
+    """A node and all nodes below it."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.children
+
+
+def unparsed_scripts(root: Node) -> Iterator[str]:
+    """The scripts in substitutions that bash runs and the parser does not read: backticks in a here-document, in
+    `${x:-…}` and within other backticks. In place of `$(…)` and `<(…)`, which it does not read in `${x#…}`, a text
+    with an error is given, because nobody knows where they end."""
+    known = bytearray(len(root.raw))  # 1: a token of the parser, or text that bash takes as it stands
+    for node in below(root):
+        if not node.is_named or _is_literal(node):
+            known[node.start : node.end] = b"\1" * (node.end - node.start)
+        elif node.kind == "command_substitution" and "`" in node.children[0].kind and "\\" in node.text:
+            yield _in_backticks(node.text.partition("`")[2].removesuffix("`"))
+    end = 0
+    for found in SUBSTITUTION.finditer(root.raw):
+        at = found.start()
+        if at < end or known[at] or found[0][:1] == b"\\":
+            continue
+        quoted = BACKTICKED.match(root.raw, at)
+        end = quoted.end() + 1 if quoted else at
+        yield _in_backticks(quoted[1].decode("utf-8", "replace")) if quoted else ")"
+
+
+def _in_backticks(text: str) -> str:
+    return re.sub(r"\\([`$\\])", r"\1", text)
+
+
+def _is_literal(node: Node) -> bool:
+    """Whether bash takes the text of a node as it stands."""
+    if node.kind == "heredoc_body" and node.parent is not None:
+        starts = [child.text for child in node.parent.children if child.kind == "heredoc_start"]
+        return any(map(QUOTES.search, starts))
+    if node.kind != "raw_string":
+        return node.kind in ("ansi_c_string", "comment")
+    around = node.parent
+    while around is not None and around.kind not in ("command_substitution", "process_substitution"):
+        if around.kind in ("string", "heredoc_body"):
+            return False  # in double quotes, a single quote is a character
+        around = around.parent
+    return True

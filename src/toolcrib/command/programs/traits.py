@@ -56,10 +56,12 @@ ROWS: tuple[tuple[str, Traits], ...] = (
     # --- run what their arguments or their input say ---
     ("ash bash dash ksh sh zsh", Traits("shell", reads_script=True, remembered=NOTHING)),
     ("at batch csh fish tcsh", Traits("commands", reads_script=True, remembered=NOTHING)),
-    (". alacritty alias bwrap capsh catchsegv choom chpst chronic chroot coproc cpulimit dbus-launch dbus-run-session direnv eatmydata entr eval expect faketime fd fdfind"
-     " find firejail gdb gnome-terminal heaptrack hyperfine ifne kitty konsole ld-linux* ld-musl* ld.so lldb ltrace mise nsenter numactl osascript"
-     " perf pkexec proxychains* rlwrap rr run0 runuser screen script setpriv sg softlimit source ssh start-stop-daemon systemd-inhibit"
-     " systemd-run tmux torsocks toybox trap tsocks unshare valgrind watchexec wine wine64 x-terminal-emulator xterm xvfb-run", Traits("commands", remembered=NOTHING)),
+    (". alacritty alias arch autossh bwrap caffeinate capsh catchsegv cgexec choom chpst chronic chroot coproc cpulimit cross-env daemonize dbus-launch dbus-run-session"
+     " direnv dumb-init eatmydata entr env-cmd envdir eval expect faketime fd fdfind find firejail gamemoderun gdb gnome-terminal gosu heaptrack hyperfine i386 ifne"
+     " kitty konsole ld-linux* ld-musl* ld.so linux32 linux64 lldb ltrace mise mpiexec mpirun nocache nsenter numactl optirun osascript perf pkexec prime-run proxychains*"
+     " rlwrap rr run0 runcon runuser s6-setuidgid screen script setpriv setuidgid sg softlimit source srun ssh ssh-agent sshpass start-stop-daemon su-exec systemd-cat"
+     " systemd-inhibit systemd-run timelimit tini tmux torify torsocks toybox trap tsocks unshare valgrind vglrun watchexec wine wine64 x-terminal-emulator x86_64 xterm"
+     " xvfb-run", Traits("commands", remembered=NOTHING)),
     ("make", Traits("commands", words=2, remembered=NOTHING)),
     ("R Rscript rscript awk gawk groovy irb jshell julia lua mawk nawk node nodejs perl php py pypy python pythonw ruby scala sed tclsh ts-node tsx"
      " wish", Traits("code", remembered=NOTHING)),

@@ -223,7 +223,7 @@ NO_RM = [
     "cat missing/../../x; rm x", "export A=1; rm x", "A=1 rm x", "env A=1 B=2 sudo rm x", "[ -n \"$x\" ] && rm x", "rm ~/x &", "touch {a,b}; rm x", "cat > f <<E; rm x\nx\nE",
     "perl -e 'qx{rm x}'", "perl -e 'exec qw/rm x/'", "ruby -e '%x[rm x]'", "touch {a,b}; {rm,x}", "x=rm; read x < a.txt; $x y", "[ -v 'a[$(rm x)]' ]", "trap $'rm\\tx' EXIT", "ssh h $'ls\\nrm\\tx'", "watch 'rm;ls'", "timeout 5 bash -c 'A=1 rm x'",
     # Substitutions that the parser does not read.
-    "cat <<E\n`rm x`\nE", "git commit -F - <<E\na\n\nSee `rm x`.\nE", "git commit -m \"$(cat <<E\n`rm x` $y\nE\n)\"", "echo ${a:-`rm x`}", "echo \"${a=`rm x`}\"", "echo ${PATH#`rm x`}", "echo `echo \\`rm x\\``", "echo \"${a-'`rm x`'}\"",
+    "cat <<E\n`rm x`\nE", "git commit -F - <<E\na\n\nSee `rm x`.\nE", "git commit -m \"$(cat <<E\n`rm x` $y\nE\n)\"", "echo ${a:-`rm x`}", "echo \"${a=`rm x`}\"", "echo ${PATH#`rm x`}", "echo `echo \\`rm x\\``", "echo \"${a-'`rm x`'}\"", "[[ a == b<(rm x) ]]", "(( x = '`rm x`' ))", "cat <<E\n\\a # $(rm x)\nE",
     "mapfile -C rm -c 1 x < a.txt", "readarray -C 'rm y' x < a.txt", "compgen -C rm x", "sftp -D 'rm x'", "sftp -oPort=1 -D rm",
     "ssh-agent rm x", "ssh-agent -a s rm x", "ssh-agent sh -c 'ssh-add; rm x'", "linux32 rm x", "caffeinate -i rm x", "arch -x86_64 rm x", "gosu bob rm x", "tini -- rm x", "cross-env A=1 B=2 rm x", "sshpass -p a ssh h rm x", "autossh -M 0 h rm x", "mpirun -n 2 rm x",
     "pyenv exec rm x", "asdf exec rm x", "nvm exec 20 rm x", "dotenv -f .env run -- rm x", "op run --env-file=e -- rm x", "doppler run -- rm x", "aws-vault exec a -- rm x", "lerna exec -- rm x", "stack exec -- rm x", "guix shell a -- rm x",
@@ -280,7 +280,7 @@ PERHAPS_RM = [
     "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "sed 's/a/rm x/e' a.txt",
-    "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
+    "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "cat <<< `true``rm x`", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
 ]  # fmt: skip
 
 

@@ -27,6 +27,8 @@ BYTE_ORDER_MARK = "\ufeff"
 QUOTES = re.compile(r"['\"\\]")
 SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
+SUBSTITUTING = ("command_substitution", "process_substitution")
+QUOTING = ("arithmetic_expansion", "expansion", "heredoc_body", "string", "subscript")
 LETTERS = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
 
 
@@ -90,8 +92,28 @@ def tree_of(text: str) -> Node:
         ) from None
     # A parser for each text: one must not be used by two threads.
     raw = text.encode("utf-8", "replace")
-    tree = tree_sitter.Parser(language).parse(stand_in(raw.decode()).encode())
-    return _nodes(tree.walk(), raw)
+    parsed = stand_in(raw.decode()).encode()
+    while True:
+        root = _nodes(tree_sitter.Parser(language).parse(parsed).walk(), raw)
+        at = next((node.start + 1 for node in below(root) if _begins_heredoc(node)), None)
+        if at is None:
+            return root
+        parsed = parsed[:at] + b"_" + parsed[at + 1 :]
+
+
+def _begins_heredoc(node: Node) -> bool:
+    """Whether a word is the first one of a here-document. Where that begins with a backslash, the parser takes its
+    first line for words of the command."""
+    if node.kind != "word" or node.raw[node.start : node.start + 2] != b"\n\\":
+        return False
+    around = node.parent
+    while around is not None and around.kind not in ("heredoc_redirect", *QUOTING, *SUBSTITUTING):
+        around = around.parent
+    return (
+        around is not None
+        and around.kind == "heredoc_redirect"
+        and node.raw.find(b"\n", around.start) == node.start
+    )
 
 
 @cache
@@ -166,7 +188,9 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
     with an error is given, because nobody knows where they end."""
     known = bytearray(len(root.raw))  # 1: a token of the parser, or text that bash takes as it stands
     for node in below(root):
-        if not node.is_named or _is_literal(node):
+        if node.kind == "``":  # the end of a substitution and the beginning of another, taken for one token
+            yield ")"
+        if (not node.is_named and node.kind not in "<>") or _is_literal(node):
             known[node.start : node.end] = b"\1" * (node.end - node.start)
         elif node.kind == "command_substitution" and "`" in node.children[0].kind and "\\" in node.text:
             yield _in_backticks(node.text.partition("`")[2].removesuffix("`"))
@@ -192,8 +216,8 @@ def _is_literal(node: Node) -> bool:
     if node.kind != "raw_string":
         return node.kind in ("ansi_c_string", "comment")
     around = node.parent
-    while around is not None and around.kind not in ("command_substitution", "process_substitution"):
-        if around.kind in ("string", "heredoc_body"):
-            return False  # in double quotes, a single quote is a character
+    while around is not None and around.kind not in SUBSTITUTING:
+        if around.kind in QUOTING or (around.children and around.children[0].kind == "(("):
+            return False  # there, a single quote is a character
         around = around.parent
     return True

@@ -224,13 +224,15 @@ NO_RM = [
     "perl -e 'qx{rm x}'", "perl -e 'exec qw/rm x/'", "ruby -e '%x[rm x]'", "touch {a,b}; {rm,x}", "x=rm; read x < a.txt; $x y", "[ -v 'a[$(rm x)]' ]", "trap $'rm\\tx' EXIT", "ssh h $'ls\\nrm\\tx'", "watch 'rm;ls'", "timeout 5 bash -c 'A=1 rm x'",
     # Substitutions that the parser does not read.
     "cat <<E\n`rm x`\nE", "git commit -F - <<E\na\n\nSee `rm x`.\nE", "git commit -m \"$(cat <<E\n`rm x` $y\nE\n)\"", "echo ${a:-`rm x`}", "echo \"${a=`rm x`}\"", "echo ${PATH#`rm x`}", "echo `echo \\`rm x\\``", "echo \"${a-'`rm x`'}\"", "[[ a == b<(rm x) ]]", "(( x = '`rm x`' ))", "cat <<E\n\\a # $(rm x)\nE",
+    "git config core.editor 'rm x'; git commit", "git config --global core.pager rm", "git config set diff.x.textconv 'rm x'", "git difftool -yx 'rm x #'",
     "mapfile -C rm -c 1 x < a.txt", "readarray -C 'rm y' x < a.txt", "compgen -C rm x", "sftp -D 'rm x'", "sftp -oPort=1 -D rm",
     "ssh-agent rm x", "ssh-agent -a s rm x", "ssh-agent sh -c 'ssh-add; rm x'", "linux32 rm x", "caffeinate -i rm x", "arch -x86_64 rm x", "gosu bob rm x", "tini -- rm x", "cross-env A=1 B=2 rm x", "sshpass -p a ssh h rm x", "autossh -M 0 h rm x", "mpirun -n 2 rm x",
     "pyenv exec rm x", "asdf exec rm x", "nvm exec 20 rm x", "dotenv -f .env run -- rm x", "op run --env-file=e -- rm x", "doppler run -- rm x", "aws-vault exec a -- rm x", "lerna exec -- rm x", "stack exec -- rm x", "guix shell a -- rm x",
 ]  # fmt: skip
 NO_PUSH = ["git push", "git -C . -c a=b -c a=b -c a=b -c a=b push", "git --no-pager -c a=b -c c=d --git-dir x -c e=f -c g=h push -f",
     "git -C . push", "git -c a=b push origin", "git --no-pager -C sub push", "git --git-dir=x push", "ls && git push",
-    "git-push", "/usr/lib/git-core/git-push", "git -c alias.x=push x", "git config --global alias.x push; git x", "git -c alias.x='push -f' x"]  # fmt: skip
+    "git-push", "/usr/lib/git-core/git-push", "git -c alias.x=push x", "git config --global alias.x push; git x", "git -c alias.x='push -f' x",
+    "git for-each-repo --config=a.b push", "git for-each-repo --config a.b -- push"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -306,7 +308,7 @@ OTHERS = [
     "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "export PATH=\"$HOME/bin:$PATH\" && make install",
     "source .venv/bin/activate && pytest", ". a.sh", "bash -eu run.sh x", "make clean && make CC=clang install", "[ -n \"$CI\" ] && echo ci", "ls ~", "echo \"${A:-b}\" $((1 + 2))", "touch src/{a,b}.py", "nohup ./server > log.txt 2>&1 &",
     "trap 'kill $x' EXIT; ./server & x=$!", "cat > a.sh <<'E' && chmod +x a.sh\nrm x\nE", "while read -r x; do echo \"$x\"; done < a.txt", "for x in *; do wc \"$x\" & done; wait", "x=$(git rev-parse HEAD); docker build -t \"a:$x\" . &", "f() { echo \"$1\"; }; f a",
-    "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
+    "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "git config core.editor vim &", "git config user.name 'rm x'", "git config --get core.editor", "git clean -fdx", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
     "pyenv versions", "op item get rm", "asdf install rm 1", "doppler run -- npm start", "aws-vault exec a -- aws s3 rm x", "stack build rm", "linux32 make", "mpirun -n 4 ./a rm", "sftp -b - h",
     # A variable or a backtick in code or in a text is no command.
     "awk '{ printf(\"%s\", $1) > \"out\" }' a.txt", "sed -i 's/$(CC)/gcc/' a.txt", "sed -i 's/`x`/y/' a.txt", "mytool '$a b'", "php -r 'echo \"$x\";'",

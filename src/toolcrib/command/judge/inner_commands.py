@@ -42,7 +42,12 @@ PERLS_WORDS = re.compile(  # and ruby's
     re.DOTALL,
 )
 BLANK = re.compile(r"\s")
-GITS_SHORT = re.compile(r"-(?:i?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
+GITS_SHORT = re.compile(r"-(?:[a-z]?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
+# Settings of git whose value is a command.
+GITS_COMMANDS = re.compile(
+    r".*\.(?:.*(?:cmd|command|editor|pager)|askpass|clean|driver|external|fsmonitor|helper|process|program|smudge|textconv)",
+    re.IGNORECASE | re.DOTALL,
+)
 GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
 GIVES_CODE = re.compile(
     r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
@@ -183,6 +188,8 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
         if setting.lower().startswith("alias."):
             value = value or following
             yield from found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
+        elif "config" in argv[1:at] and GITS_COMMANDS.fullmatch(word):
+            yield from found_in(following.lstrip("!"), depth + 1)
         elif (argv[at - 1] == "-c" or word[:2] == "-c") and SCRIPT.search(value):
             yield from found_in(value.lstrip("!"), depth + 1)
         elif (match := GITS_SHORT.fullmatch(word)) is not None and BLANK.search(
@@ -192,6 +199,8 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
         elif word[:2] == "-O" and "grep" in argv[1:at]:
             yield from found_in(word[2:], depth + 1)
     words = {word.partition("=")[0] for word in argv[1:NEAR]}
+    if "for-each-repo" in words:
+        yield from (("git", *argv[at:]) for at in range(2, min(len(argv), NEAR)))
     if any(needed <= words for needed in GITS_RUNNERS):
         for at in range(1, min(len(argv), 3 * NEAR)):
             if SCRIPT.search(argv[at]):

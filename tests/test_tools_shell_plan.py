@@ -278,7 +278,7 @@ PERHAPS_RM = [
     "ls | xargs sudo", "ls | xargs -I{} {} x", "ls | xargs -I% % x", "ls | xargs -I{} sudo {} x", "ls | xargs -I{} sh -c '{} x'", "ls | xargs sh", "ls | xargs -i {} x", "ls | sudo xargs env",
     # Variables that hold a command, or of which nobody knows what they are; words that a shell would expand.
     "GIT_SSH_COMMAND='rm x' git fetch", "EDITOR=rm crontab -e", "export GIT_PAGER='rm x'; git log", "LESSOPEN='|rm x' less a.txt", "GOFLAGS=-toolexec='rm x' go build", "make CC=rm", "export x='rm x'",
-    "x=$(cat a.txt); $x y &", "export GIT_PAGER=$x; git log", "BASH_ENV=a.sh bash b.sh", "GIT_CONFIG_COUNT=1 make", "MAKEFLAGS=-n make", "f() { \"$@\"; }; f rm x",
+    "x=$(cat a.txt); $x y &", "export GIT_PAGER=$x; git log", "BASH_ENV=a.sh bash b.sh", "GIT_CONFIG_COUNT=1 make", "MAKEFLAGS=-n make", "NODE_OPTIONS='--import data:text/javascript,a' node b.js", "IFS=_; x=$(cat a.txt); $x", "IFS=_; x=rm_x; $x &", "f() { \"$@\"; }; f rm x",
     "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "sed 's/a/rm x/e' a.txt",
@@ -308,7 +308,7 @@ OTHERS = [
     "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "export PATH=\"$HOME/bin:$PATH\" && make install",
     "source .venv/bin/activate && pytest", ". a.sh", "bash -eu run.sh x", "make clean && make CC=clang install", "[ -n \"$CI\" ] && echo ci", "ls ~", "echo \"${A:-b}\" $((1 + 2))", "touch src/{a,b}.py", "nohup ./server > log.txt 2>&1 &",
     "trap 'kill $x' EXIT; ./server & x=$!", "cat > a.sh <<'E' && chmod +x a.sh\nrm x\nE", "while read -r x; do echo \"$x\"; done < a.txt", "for x in *; do wc \"$x\" & done; wait", "x=$(git rev-parse HEAD); docker build -t \"a:$x\" . &", "f() { echo \"$1\"; }; f a",
-    "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "git config core.editor vim &", "git config user.name 'rm x'", "git config --get core.editor", "git clean -fdx", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
+    "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "export PATH=\"$HOME/bin:$PATH\"", "exec 3>&1", "NODE_OPTIONS=--max-old-space-size=4096 npm run build", "ENV=prod ./deploy.sh", "IFS=, read -r a b <<< 1,2; echo \"$b\"", "git config core.editor vim &", "git config user.name 'rm x'", "git config --get core.editor", "git clean -fdx", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
     "pyenv versions", "op item get rm", "asdf install rm 1", "doppler run -- npm start", "aws-vault exec a -- aws s3 rm x", "stack build rm", "linux32 make", "mpirun -n 4 ./a rm", "sftp -b - h",
     # A variable or a backtick in code or in a text is no command.
     "awk '{ printf(\"%s\", $1) > \"out\" }' a.txt", "sed -i 's/$(CC)/gcc/' a.txt", "sed -i 's/`x`/y/' a.txt", "mytool '$a b'", "php -r 'echo \"$x\";'",

@@ -84,8 +84,9 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
     if judgement.plan is None:
         words = WORDS.split(command)
         surely = itertools.chain(found_in(command, guess=False), commands_in_values(command))
-        hints = [*_hints(surely)] if judgement.by_bash and text_says_all(command) else []
-        hinted = 0 < len(hints) < MAX_COMMANDS
+        is_all_known = judgement.by_bash and text_says_all(command)
+        hints = [*_hints(surely)] if is_all_known else []
+        hinted = is_all_known and len(hints) < MAX_COMMANDS
         found = [Access(Reach.RUN, command, hinted=hinted), *hints, *_hints(found_in(command))]
         found += _hosts(command.split())
         if BASH_QUOTE in command:  # a shell that does not know this quote runs what bash takes for a word

@@ -42,8 +42,9 @@ UNDERSTOOD_KINDS = frozenset(
 RENAMES = {"enable", "hash"}  # after them, a name may stand for another program
 # Variables that may add commands that their value does not show: files of commands, settings, options of interpreters.
 ADDS_COMMANDS = re.compile(
-    r"(?:BASH_)?ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|IFS|GIT_CONFIG.*|(?:GNU)?MAKEFLAGS|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
+    r"BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GIT_CONFIG.*|(?:GNU)?MAKEFLAGS|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
 )
+HARMLESS_VALUES = re.compile(r"--(?:max-old-space-size|openssl-legacy-provider|stack-trace-limit)\b[=\d]*")
 # Variables whose value is run as a command.
 COMMAND_VARIABLES = re.compile(
     r"VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|PS[0-4]|(?:.*_)?(?:ASKPASS|COMMAND|EDITOR|PAGER|SSH|DIFF)|MANPAGER"
@@ -55,7 +56,7 @@ HARMLESS_OPTIONS = re.compile(r"-[eflnuvx]+|--(?:login|noprofile|norc|posix|verb
 FILE = re.compile(r"(?!-|/dev/|/proc/)[^<>(]+")
 # Words of make that give it rules in another way than in a file.
 GIVES_MAKE_RULES = re.compile(r"-|-E.*|--eval.*|-[a-z]*f-|--(?:make)?file=-|.*/dev/.*", re.DOTALL)
-ALONE = {"alias", "env", "nice", "trap"}  # by themselves they only print
+ALONE = {"alias", "env", "exec", "nice", "trap"}  # by themselves they start no program
 
 
 def says_all(argv: Sequence[str], depth: int = 0) -> bool:
@@ -124,7 +125,9 @@ def _is_understood(node: Node) -> bool:
 
 def variable_says_all(name: str, value: str) -> bool:
     """Whether a program that gets a variable runs no command because of it but one that is its value."""
-    return not (ADDS_COMMANDS.fullmatch(name) or (UNKNOWN in value and COMMAND_VARIABLES.fullmatch(name)))
+    if UNKNOWN in value and COMMAND_VARIABLES.fullmatch(name):
+        return False
+    return not ADDS_COMMANDS.fullmatch(name) or HARMLESS_VALUES.fullmatch(value) is not None
 
 
 def commands_in_values(text: str) -> Forms:

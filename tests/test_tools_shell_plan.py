@@ -281,7 +281,7 @@ PERHAPS_RM = [
     "x=$(cat a.txt); $x y &", "export GIT_PAGER=$x; git log", "BASH_ENV=a.sh bash b.sh", "GIT_CONFIG_COUNT=1 make", "MAKEFLAGS=-n make", "NODE_OPTIONS='--import data:text/javascript,a' node b.js", "IFS=_; x=$(cat a.txt); $x", "IFS=_; x=rm_x; $x &", "f() { \"$@\"; }; f rm x",
     "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
-    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "sed 's/a/rm x/e' a.txt",
+    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "chroot --skip-chdir / rm x", "sed 's/a/rm x/e' a.txt",
     "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "cat <<< `true``rm x`", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
 ]  # fmt: skip
 

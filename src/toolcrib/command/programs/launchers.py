@@ -196,6 +196,7 @@ def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, boo
         elif option in row.valued:
             option = ""
         elif NO_PROGRAM.fullmatch(word):
+            doubt = doubt or bool(operands and option and option not in VALUED)
             operands -= bool(operands and not option)
             option = ""
         elif option:
@@ -203,6 +204,7 @@ def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, boo
             doubt, option = doubt or option not in VALUED, ""
         elif operands:
             operands -= 1
+            found.update({at: False} if doubt else {})
         else:
             found[at] = not doubt
             many = argv[0].rpartition("/")[2] in MANY

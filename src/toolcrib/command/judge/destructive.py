@@ -59,19 +59,21 @@ GITS_RUNNERS = (
 )
 HOLDS_COMMAND = re.compile(
     r"(?:--(?:checkpoint-action=exec|to-command|(?:use-)?compress-program|rsh|extcmd|exec|upload-pack|receive-pack|"
-    r"open-files-in-pager)(?:=|\Z)|[\w.-]+=!|(?:[^\s:]*=)?ext::|(?:-o ?)?(?:Proxy|Local|KnownHosts)Command[= ])(.*)",
+    r"open-files-in-pager|use-askpass)(?:=|\Z)|exec=|"
+    r"[\w.-]+=!|(?:[^\s:]*=)?ext::|(?:-o ?)?(?:Proxy|Local|KnownHosts)Command[= ])(.*)",
     re.DOTALL,
 )
 
 # How the input of a program that is no shell tells it to run a shell command: `:!rm`, `\! rm`, `.shell rm`, `EXEC:rm`.
 TO_SHELL = re.compile(
-    r"(?:^[ \t\w%.,:+]*!|\\!|(?:^|;)[ \t]*[.:\\]?(?:platform )?(?:shell|system|spawn)\s|\b(?:EXEC|SYSTEM|execute)[:(]"
+    r"(?:^[ \t\w%.,:+]*!|\\!|(?:^|;)[ \t]*[.:\\]?(?:platform )?(?:shell|system|spawn)\s"
+    r"|^\.(?:sh[ \t]|(?:import|once|output)[ \t]+\|)|\b(?:EXEC|SYSTEM|execute)[:(]"
     r"|^(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]*)",
     re.MULTILINE,
 )
 GO_TO_SHELL = {
-    "crontab", "ed", "ex", "ftp", "gdb", "less", "lldb", "man", "mariadb", "more", "mutt", "mysql", "nvim", "psql",
-    "sftp", "socat", "sqlite3", "vi", "vim",
+    "crontab", "dc", "ed", "ex", "ftp", "gdb", "less", "lldb", "man", "mariadb", "more", "mutt", "mysql", "nvim",
+    "psql", "sftp", "socat", "sqlite3", "vi", "vim",
 }  # fmt: skip
 
 

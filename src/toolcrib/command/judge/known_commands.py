@@ -14,6 +14,7 @@ from toolcrib.command.judge.find_commands import MAX_COMMANDS, UNKNOWN, FoundCom
 from toolcrib.command.judge.inner_commands import (
     MAX_DEPTH,
     MAX_SEARCHED,
+    PYTHON,
     Forms,
     Perhaps,
     found_in,
@@ -56,6 +57,17 @@ HARMLESS_OPTIONS = re.compile(r"-[eflnuvx]+|--(?:login|noprofile|norc|posix|verb
 FILE = re.compile(r"(?!-|/dev/|/proc/)[^<>(]+")
 # Words of make that give it rules in another way than in a file.
 GIVES_MAKE_RULES = re.compile(r"-|-E.*|--eval.*|-[a-z]*f-|--(?:make)?file=-|.*/dev/.*", re.DOTALL)
+# Code that starts a program which it does not name: `system(x)`, `x | getline`.
+STARTS_UNKNOWN = re.compile(
+    r"\b(?:system|popen|execSync|execFile\w*|spawn(?:Sync)?)\s*\(\s*(?!q[qwx]?\W)[$@A-Za-z_]"
+    r"|(?:^|[;{])\s*(?:system|exec)\s+[$@]|[\w$\])]\s*\|&?\s*getline"
+)
+# In a script of sed, the command `e` and the flag `e` of `s`: they run what was read.
+_ADDRESS = r"(?:\d+|\$|/(?:\\.|[^/\\\n])*/I?)[ \t]*"
+_SEDS_PLACE = rf"(?:^|[;{{}}])[ \t]*(?:{_ADDRESS}(?:,[ \t]*{_ADDRESS})?)?(?:![ \t]*)?"
+SED_RUNS = re.compile(
+    _SEDS_PLACE + r"(?:e[ \t]*(?:$|[;}])|s([/|,#@!:])(?:(?:\\.|(?!\1)[^\\\n])*\1){2}\w*e)", re.MULTILINE
+)
 ALONE = {"alias", "env", "exec", "nice", "trap"}  # by themselves they start no program
 
 
@@ -78,7 +90,15 @@ def says_all(argv: Sequence[str], depth: int = 0) -> bool:
         argv = words_from(argv, min(starts))
         if SCRIPT.search(argv[0]):
             return _script_says_all(argv[0], depth)
-    return name != UNKNOWN_WORD and traits_of(name).runs in ("", "code")
+    runs = traits_of(name).runs
+    return name != UNKNOWN_WORD and (not runs or (runs == "code" and _code_says_all(name, argv)))
+
+
+def _code_says_all(name: str, argv: Sequence[str]) -> bool:
+    """Whether no code among the words of an interpreter starts a program that it does not name. That of Python is read
+    where commands are looked for."""
+    starts = SED_RUNS if name == "sed" else STARTS_UNKNOWN
+    return PYTHON.fullmatch(name) is not None or not any(map(starts.search, argv[1:]))
 
 
 def _runs_file(name: str, argv: Sequence[str]) -> bool:

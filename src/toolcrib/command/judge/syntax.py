@@ -95,7 +95,8 @@ def tree_of(text: str) -> Node:
     parsed = stand_in(raw.decode()).encode()
     while True:
         root = _nodes(tree_sitter.Parser(language).parse(parsed).walk(), raw)
-        at = next((node.start + 1 for node in below(root) if _begins_heredoc(node)), None)
+        nodes = below(root) if b"\n\\" in raw else ()
+        at = next((node.start + 1 for node in nodes if _begins_heredoc(node)), None)
         if at is None:
             return root
         parsed = parsed[:at] + b"_" + parsed[at + 1 :]
@@ -186,6 +187,8 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
     """The scripts in substitutions that bash runs and the parser does not read: backticks in a here-document, in
     `${x:-…}` and within other backticks. In place of `$(…)` and `<(…)`, which it does not read in `${x#…}`, a text
     with an error is given, because nobody knows where they end."""
+    if not any(sign in root.raw for sign in (b"`", b"$(", b"<(", b">(")):
+        return
     known = bytearray(len(root.raw))  # 1: a token of the parser, or text that bash takes as it stands
     for node in below(root):
         if node.kind == "``":  # the end of a substitution and the beginning of another, taken for one token

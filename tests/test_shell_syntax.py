@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 from toolcrib.command.judge import judge
-from toolcrib.command.judge.syntax import stand_in, tree_of
+from toolcrib.command.judge.find_commands import find_commands
+from toolcrib.command.judge.syntax import stand_in, tree_of, unparsed_scripts
 
 POSITIONS = [
     "echo {X..9}", "echo {1..X}", "echo {1..9..X}", "echo {X,9}", "echo X", "X", "X=1 ls", "ls X=1", "$X",
@@ -87,3 +89,38 @@ def test_a_here_document_ends_where_bash_ends_it() -> None:
 
 def test_unusual_spaces_still_part_words_where_harm_is_looked_for() -> None:
     assert judge("rm\u3000-rf\u3000/").verdict == "deny"
+
+
+def test_a_here_document_that_begins_with_a_backslash_is_no_argument() -> None:
+    (latex,) = find_commands("pdflatex <<'E'\n\\documentclass{a} # x\nE", guess=False)
+    assert (latex.argv, latex.given) == (["pdflatex"], "\\documentclass{a} # x\n")
+
+
+NESTED = [
+    "`a \\\\ $(",
+    "`a \\$x $(",
+    "${a:-`b \\\\ $(",
+    "a && (",
+    "$(a ",
+    "<(`a \\\\ ",
+    "`a \\`",
+    "a=(b ",
+    "[[ a =~ (",
+]
+
+
+@pytest.mark.parametrize("opening", NESTED)
+def test_no_text_keeps_the_judge_busy(opening: str) -> None:
+    """Its time is no power of the depth of substitutions, and no depth is too great for it."""
+    closing = "".join({"`": "`", "(": ")", "{": "}"}.get(sign, "") for sign in reversed(opening))
+    for count in (16, 100, 600):
+        text = (opening * count + "x" + closing * count)[:9_900]
+        begun = time.process_time()
+        judge(text)
+        find_commands(text)
+        assert time.process_time() - begun < 2, count
+
+
+def test_what_the_parser_does_not_read_is_given_once() -> None:
+    text = "a `b \\`c\\`` ${d:-`e`} \"${f#`g`}\" `h` '`i`' <<E\n`j` \\`k\\`\nE\n# `l`"
+    assert sorted(unparsed_scripts(tree_of(text))) == ["b `c`", "e", "g", "j"]

@@ -19,7 +19,9 @@ from toolcrib.command.not_proved import NotProved
 if TYPE_CHECKING:
     from tree_sitter import Language, TreeCursor
 
-MAX_OPERATORS = 400
+MAX_OPERATORS = 2_000
+MAX_DEPTH = 300  # nodes in each other
+TOO_INTRICATE = "too long or too intricate to review"
 OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 ABOVE = re.compile("[^\x00-\xff]")
 AFTER_HEREDOC = re.compile(r"<<[^\n]*")
@@ -80,7 +82,7 @@ def tree_of(text: str) -> Node:
     """The syntax tree, whatever its errors. Raises NotProved where tree-sitter-bash cannot be imported, and for a
     text that would keep it busy: its time grows with the square of the operators in a row."""
     if len(text) > MAX_LENGTH or len(OPERATOR.findall(text)) > MAX_OPERATORS:
-        raise NotProved("too long or too intricate to review")
+        raise NotProved(TOO_INTRICATE)
     try:
         import tree_sitter
 
@@ -128,15 +130,21 @@ def _language() -> Language:
 def _nodes(cursor: TreeCursor, raw: bytes) -> Node:
     """The whole tree. A node whose edge lies inside a character counts as an error."""
     root = at = Node(cursor, raw, None)
+    depth = 0
     while True:
         if not cursor.goto_first_child():
             while not cursor.goto_next_sibling():
                 if at.parent is None or not cursor.goto_parent():
                     return root
                 at = at.parent
+                depth -= 1
+            depth -= 1
             assert at.parent is not None
             at = at.parent
         at = Node(cursor, raw, at)
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise NotProved(TOO_INTRICATE)
         if _inside_character(raw, at.start) or _inside_character(raw, at.end):
             root.has_error = True
 
@@ -189,14 +197,21 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
     with an error is given, because nobody knows where they end."""
     if not any(sign in root.raw for sign in (b"`", b"$(", b"<(", b">(")):
         return
-    known = bytearray(len(root.raw))  # 1: a token of the parser, or text that bash takes as it stands
-    for node in below(root):
+    known = bytearray(
+        len(root.raw)
+    )  # 1: a token of the parser, or text that bash takes as it stands or that is given
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        script = _escaped_script(node)
+        if script is not None:
+            yield script
         if node.kind == "``":  # the end of a substitution and the beginning of another, taken for one token
             yield ")"
-        if (not node.is_named and node.kind not in "<>") or _is_literal(node):
+        if script is not None or (not node.is_named and node.kind not in "<>") or _is_literal(node):
             known[node.start : node.end] = b"\1" * (node.end - node.start)
-        elif node.kind == "command_substitution" and "`" in node.children[0].kind and "\\" in node.text:
-            yield _in_backticks(node.text.partition("`")[2].removesuffix("`"))
+        else:
+            waiting += node.children
     end = 0
     for found in SUBSTITUTION.finditer(root.raw):
         at = found.start()
@@ -205,6 +220,15 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
         quoted = BACKTICKED.match(root.raw, at)
         end = quoted.end() + 1 if quoted else at
         yield _in_backticks(quoted[1].decode("utf-8", "replace")) if quoted else ")"
+
+
+def _escaped_script(node: Node) -> str | None:
+    """What stands in backticks, if it has other commands than the parser found there, because of its backslashes."""
+    if node.kind != "command_substitution" or "`" not in node.children[0].kind:
+        return None
+    written = node.text.partition("`")[2].removesuffix("`")
+    script = _in_backticks(written)
+    return script if script != written else None
 
 
 def _in_backticks(text: str) -> str:

@@ -282,7 +282,7 @@ PERHAPS_RM = [
     "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "chroot --skip-chdir / rm x", "sed 's/a/rm x/e' a.txt", "sed 's/one/rm/ge' a.txt", "sed -n '1{s|one|rm|;e\n}' a.txt", "sed -e p -e '$e' a.txt", "awk '{ system($0) }' a.txt", "awk -v c='rm x' 'BEGIN{system(c)}'", "awk '{ $0 | getline }' a.txt", "perl -ne 'system $_' a.txt", "node -e 'require(\"child_process\").execSync(x)'", "sqlite3 a.db '.once |rm x'", "sqlite3 a.db '.sh rm x'", "dc <<< '!rm x'",
-    "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "cat <<< `true``rm x`", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
+    "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "cat <<< `true``rm x`", "echo ${a:-#} ${PATH#<(rm x)}", "echo ${u:=#'q r'`:`} ${PATH#<(rm x\nx=a\\ b)}", "echo \"$'`read x < a.txt; $x y`'\" ${x:-`$x`}", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
 ]  # fmt: skip
 
 

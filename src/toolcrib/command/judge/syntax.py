@@ -240,11 +240,11 @@ def _is_literal(node: Node) -> bool:
     if node.kind == "heredoc_body" and node.parent is not None:
         starts = [child.text for child in node.parent.children if child.kind == "heredoc_start"]
         return any(map(QUOTES.search, starts))
-    if node.kind != "raw_string":
-        return node.kind in ("ansi_c_string", "comment")
+    if node.kind not in ("ansi_c_string", "comment", "raw_string"):
+        return False
     around = node.parent
     while around is not None and around.kind not in SUBSTITUTING:
         if around.kind in QUOTING or (around.children and around.children[0].kind == "(("):
-            return False  # there, a single quote is a character
+            return False  # there, a quote or # is a character
         around = around.parent
     return True

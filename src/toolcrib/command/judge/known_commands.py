@@ -68,7 +68,7 @@ _SEDS_PLACE = rf"(?:^|[;{{}}])[ \t]*(?:{_ADDRESS}(?:,[ \t]*{_ADDRESS})?)?(?:![ \
 SED_RUNS = re.compile(
     _SEDS_PLACE + r"(?:e[ \t]*(?:$|[;}])|s([/|,#@!:])(?:(?:\\.|(?!\1)[^\\\n])*\1){2}\w*e)", re.MULTILINE
 )
-ALONE = {"alias", "env", "exec", "nice", "trap"}  # by themselves they start no program
+ALONE = {"alias", "arch", "env", "exec", "nice", "trap"}  # by themselves they start no program
 
 
 def says_all(argv: Sequence[str], depth: int = 0) -> bool:

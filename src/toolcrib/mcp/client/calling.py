@@ -132,7 +132,8 @@ async def answer_of(
         result = _failed(name, told, unknown=problem.unknown and not twice)
         return _with_remarks(result, call)
     except CannotAsk as refusal:
-        result = _failed(name, f"could not go on, because {refusal}", unknown=False)
+        told = call.concealed(f"could not go on, because {refusal}")
+        result = _failed(name, told, unknown=False)
         return _with_remarks(result, call)
     return call.concealed(data, words=words), call.remarks
 

@@ -7,6 +7,7 @@
 | it answers with a task                       | the task is polled until it has ended                               |
 | it answers with an error                     | `tool_error`, in the server's words                                 |
 | it cannot be started or reached              | `failed`: nothing was sent                                          |
+| it defines the tool otherwise by now         | `tool_changed`: nothing was sent                                    |
 | the connection breaks after the call is sent | `outcome_unknown`; `tool_error` if the tool may run twice           |
 | no answer and no progress in time            | the same, after the server was told to stop                         |
 
@@ -28,12 +29,13 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode
 from toolcrib.facts import MaxOutput
 from toolcrib.mcp.client.elicit import CannotAsk
-from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
+from toolcrib.mcp.client.errors import ConnectionLost, DefinitionChanged, ServerUnavailable
 from toolcrib.mcp.client.requests import ServerRequests
 from toolcrib.mcp.client.running import RemoteFailure, RunningCall, TimedOut
 from toolcrib.mcp.client.tasks import task_result
 from toolcrib.mcp.content import OWN, as_wire, received
 from toolcrib.result import ToolResult
+from toolcrib.toolbox import model_messages
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -52,12 +54,22 @@ UI = "ui"
 
 
 async def call_remote(
-    ctx: Context[Any], server: RemoteServer, definition: CalledTool, arguments: Mapping[str, Any]
+    ctx: Context[Any],
+    server: RemoteServer,
+    definition: CalledTool,
+    arguments: Mapping[str, Any],
+    admit: Callable[[], Awaitable[None]],
 ) -> ToolResult:
-    """Call a tool of a server. Always gives a result, except that it is cancelled with its task, or is suspended."""
+    """Call a tool of a server. Always gives a result, except that it is cancelled with its task, or is suspended.
+
+    `admit` is awaited when the server runs and before the call is begun; it raises DefinitionChanged.
+    """
 
     async def send(call: RunningCall, requests: ServerRequests, given: Given) -> Any:
         connection, headers = await call.reached()
+        if given == Given():
+            with call.paused():
+                await admit()
         return await connection.call_tool(
             definition.name,
             arguments,
@@ -124,6 +136,8 @@ async def answer_of(
         return _with_remarks(_lost(name, how, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
         return _unavailable(ctx, name, problem)
+    except DefinitionChanged as changed:
+        return model_messages.tool_changed(str(changed))
     except ConnectionLost as problem:
         ctx.note(str(problem))
         return _with_remarks(_lost(name, "lost the connection after the call was sent", twice=twice), call)

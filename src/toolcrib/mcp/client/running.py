@@ -72,6 +72,9 @@ class RunningCall:
         self._paused_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._interrupted: asyncio.Future[BaseException] = self.loop.create_future()
+        self.over: asyncio.Future[None] = (
+            self.loop.create_future()
+        )  # done when there is a result, or it is left
         self._ended: asyncio.Future[None] = self.loop.create_future()
         self._progress = -math.inf
         self._reported = -math.inf
@@ -108,6 +111,7 @@ class RunningCall:
                 raise self._interrupted.result()
             return task.result()
         finally:
+            self.over.set_result(None)
             if self._timer is not None:
                 self._timer.cancel()
             if not task.done():

@@ -169,7 +169,9 @@ async def _conversation(call: RunningCall, requests: ServerRequests, send: Send)
         if wanted is not None:
             asked, responses, own = wanted.get("inputRequests"), None, _state(wanted)
             if isinstance(asked, Mapping) and asked:
-                call.save({"kind": "input", "round": rounds, "wanted": dict(wanted)})
+                asked = {key: call.concealed(one, words=False) for key, one in asked.items()}
+                saved = {"inputRequests": asked, "requestState": own}
+                call.save({"kind": "input", "round": rounds, "wanted": saved})
                 responses = await requests.responses(call, asked)
             else:
                 await asyncio.sleep(pause)

@@ -112,6 +112,7 @@ def test_names_that_would_be_the_same_end_in_a_hash_of_the_pair_whatever_their_o
     assert names == shown_names(pairs[::-1])
     assert len(set(names.values())) == 3
     assert names["a", "z"] == "a__z"
+    assert shown_names([*pairs, ("a", "x_y")]) == {**names, ("a", "x_y"): "a__x_y"}
     posing = [("a", names["a", "x.y"].removeprefix("a__")), ("a", names["a", "x y"].removeprefix("a__"))]
     posing += [("a", name.removeprefix("a__")) for name in shown_names([*pairs, *posing]).values()]
     assert len(set(shown_names([*pairs, *posing]).values())) == len({*pairs, *posing})

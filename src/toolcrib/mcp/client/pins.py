@@ -167,11 +167,11 @@ class Pins:
     def judge(self, tools: Sequence[tuple[McpServer, RemoteDefinition]]) -> list[JudgedTool]:
         """Each tool with what follows from its pin. All tools of all servers are given: one may name another."""
         pins = self._read()
-        gone = _of_tools_that_are_gone(pins, tools)
+        shown = _by_shown_names(pins)
         foreign = foreign_names((server.name, tool.name) for server, tool in tools)
         names = hashlib.sha256(repr(sorted((s.name, t.name) for s, t in tools)).encode()).hexdigest()
         return [
-            self._judged(_pin_of(pins, gone, server, tool), tool, foreign, names) for server, tool in tools
+            self._judged(_pin_of(pins, shown, server, tool), tool, foreign, names) for server, tool in tools
         ]
 
     def approve(self, server: McpServer, definition: RemoteDefinition) -> None:
@@ -276,30 +276,26 @@ def _lines(definition: RemoteDefinition) -> list[str]:
     return lines
 
 
-def _of_tools_that_are_gone(
-    pins: Mapping[Key, _Pin], tools: Iterable[tuple[McpServer, RemoteDefinition]]
-) -> dict[Key, _Pin]:
-    """The pins of tools that are not listed now, each under every name by which its tool may have been shown."""
-    listed = {(server.name, server.source, tool.name) for server, tool in tools}
+def _by_shown_names(pins: Mapping[Key, _Pin]) -> dict[Key, _Pin]:
+    """The pins, each under every name by which its tool may have been shown."""
     return {
         (pin.server, pin.source, name): pin
-        for key, pin in pins.items()
-        if key not in listed
+        for pin in pins.values()
         for name in possible_names(pin.server, pin.tool)
     }
 
 
 def _pin_of(
-    pins: Mapping[Key, _Pin], gone: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
+    pins: Mapping[Key, _Pin], shown: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
 ) -> _Pin | None:
-    """The pin of a tool, or of a tool that is gone and may have been shown by the same name.
+    """The pin of a tool, or of another tool that may have been shown by the same name.
 
     Rules go by the name that is shown.
     """
     if own := pins.get((server.name, server.source, tool.name)):
         return own
-    names = possible_names(server.name, tool.name) if gone else ()
-    return next((pin for name in names if (pin := gone.get((server.name, server.source, name)))), None)
+    names = possible_names(server.name, tool.name) if shown else ()
+    return next((pin for name in names if (pin := shown.get((server.name, server.source, name)))), None)
 
 
 def _indexed(listed: Iterable[Any]) -> dict[Key, _Pin]:

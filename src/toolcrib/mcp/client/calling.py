@@ -136,8 +136,8 @@ async def answer_of(
         return _with_remarks(_lost(name, how, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
         return _unavailable(ctx, name, problem)
-    except DefinitionChanged as changed:
-        return model_messages.tool_changed(str(changed))
+    except DefinitionChanged:
+        return model_messages.tool_changed(ctx.tool)
     except ConnectionLost as problem:
         ctx.note(str(problem))
         return _with_remarks(_lost(name, "lost the connection after the call was sent", twice=twice), call)

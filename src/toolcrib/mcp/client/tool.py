@@ -80,7 +80,7 @@ class RemoteTool(FunctionTool[..., Any]):
         """
         now = await self.server.definition_now(self.remote.name)
         if now is None or (now is not self.remote and definition_hash(now) != self.judged.hash):
-            raise DefinitionChanged(self.facts.name)
+            raise DefinitionChanged
         if not self._pinned:
             if self._pins.stored:
                 await asyncio.to_thread(self._pin)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, MISSING, fields
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from toolcrib.visible import on_one_line
 
 __all__ = [
     "McpServer",
-    "credential_of",
+    "credentials_in",
     "hides_value",
     "is_reference",
     "url_without_credentials",
@@ -176,7 +177,7 @@ def written_credentials(server: McpServer) -> Iterator[tuple[str, str]]:
     for given in (server.env, server.oauth):
         yield from ((name, value) for name, value in given.items() if hides_value(name, value))
     yield from (
-        (name, credential_of(value)) for name, value in server.headers.items() if hides_value(name, value)
+        (name, value) for name, value in credentials_in(server.headers.items()) if not is_reference(value)
     )
     yield from ((name, value) for _, name, value in _words_of(server.command) if value)
     with suppress(ValueError):
@@ -186,9 +187,14 @@ def written_credentials(server: McpServer) -> Iterator[tuple[str, str]]:
             yield "password", unquote(parts.password)
 
 
-def credential_of(header: str) -> str:
-    """The credential in the value of a header, without a scheme such as `Bearer`."""
-    return header.rpartition(" ")[2]
+def credentials_in(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The credentials in HTTP headers, each after the name of its header, without a scheme such as `Bearer`."""
+    for name, value in headers:
+        if _names_credential(name) and (credential := value.rpartition(" ")[2]):
+            yield name, credential
+
+
+_names_credential = lru_cache(256)(names_credential)
 
 
 def url_without_credentials(url: str) -> str:

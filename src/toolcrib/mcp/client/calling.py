@@ -135,11 +135,11 @@ async def answer_of(
         how = f"gave no result within {problem.seconds:.3g} seconds, and was told to stop"
         return _with_remarks(_lost(name, how, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
-        return _unavailable(ctx, name, problem)
+        return _unavailable(call, problem)
     except DefinitionChanged:
         return model_messages.tool_changed(ctx.tool)
     except ConnectionLost as problem:
-        ctx.note(str(problem))
+        ctx.note(call.concealed(str(problem)))
         return _with_remarks(_lost(name, "lost the connection after the call was sent", twice=twice), call)
     except RemoteFailure as problem:
         told = call.concealed(problem.words)
@@ -276,10 +276,10 @@ def _lost(name: str, words: str, *, twice: bool, code: ErrorCode = ErrorCode.TOO
     return ToolResult.of(f"The server {name!r} {words}. The call can be made again.", code=code)
 
 
-def _unavailable(ctx: Context[Any], name: str, problem: ServerUnavailable) -> ToolResult:
-    ctx.note(str(problem))
+def _unavailable(call: RunningCall, problem: ServerUnavailable) -> ToolResult:
+    call.ctx.note(call.concealed(str(problem)))
     return ToolResult.of(
-        f"The server {name!r} is not available now; nothing was sent. Go on without it, or try again later.",
+        f"The server {call.server!r} is not available now; nothing was sent. Go on without it, or try again later.",
         code=ErrorCode.FAILED,
     )
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import lru_cache
 from typing import Any
 
-from toolcrib.credentials import names_credential
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.mcp.client.reading import read_message
 from toolcrib.mcp.concealment import Conceal, concealing_values, unchanged
-from toolcrib.mcp.config import credential_of
+from toolcrib.mcp.config import credentials_in
 from toolcrib.visible import on_one_line
 
 __all__ = ["HttpLink", "proxy_for"]
@@ -69,15 +67,13 @@ class HttpLink:
 
     def sent(self, headers: Iterable[tuple[str, str]]) -> None:
         """Remember the credentials in the headers of a request: a token that was renewed, or of one caller."""
-        for name, value in headers:
-            secret = credential_of(value) if _names_credential(name) else ""
-            if secret:
-                known = self._sent.pop(secret, None)  # so that those in use are the last to be forgotten
-                self._sent[secret] = f"(hidden: {name})"
-                if len(self._sent) > REMEMBERED:
-                    del self._sent[next(iter(self._sent))]
-                if known is None:
-                    self._conceal_sent = concealing_values(self._sent.copy())
+        for name, secret in credentials_in(headers):
+            known = self._sent.pop(secret, None)  # so that those in use are the last to be forgotten
+            self._sent[secret] = f"(hidden: {name})"
+            if len(self._sent) > REMEMBERED:
+                del self._sent[next(iter(self._sent))]
+            if known is None:
+                self._conceal_sent = concealing_values(self._sent.copy())
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
@@ -117,9 +113,6 @@ class HttpLink:
 
     def failed(self, problem: str) -> None:
         self._problem = self.conceal(problem)
-
-
-_names_credential = lru_cache(256)(names_credential)
 
 
 def proxy_for(url: str) -> str | None:

@@ -99,9 +99,11 @@ class ServerHandle:
 
     def tools(self) -> list[RemoteDefinition]:
         """The tools that are used of it, as far as they are known; `McpServer.tools` chooses among those for models."""
-        if self._manifest is None:
-            return []
-        return [tool for tool in self._manifest.tools if tool.for_model and self.config.uses(tool.name)]
+        listed = () if self._manifest is None else self._manifest.tools
+        return [tool for tool in listed if self._is_used(tool)]
+
+    def _is_used(self, tool: RemoteDefinition) -> bool:
+        return tool.for_model and self.config.uses(tool.name)
 
     def status(self) -> ServerStatus:
         manifest, connection = self._manifest, self._connection
@@ -279,7 +281,8 @@ class ServerHandle:
         listing = self._listing
         if listing is not None and not listing.done() and not listing.get_loop().is_closed():
             await in_loop(listing.get_loop(), _ended(listing, self.config.start_timeout))
-        return next((tool for tool in self.tools() if tool.name == name), None)
+        listed = () if self._manifest is None else self._manifest.tools
+        return next((tool for tool in listed if tool.name == name and self._is_used(tool)), None)
 
     async def _list(self, connection: Connection) -> None:
         """List the tools, and keep the list."""

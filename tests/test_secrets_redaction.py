@@ -57,7 +57,10 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 # Forms that only a longer value is recognised in: of a short one, too little would be left.
 LONG_FORMS: dict[str, Callable[[str], str]] = {
-    "upper case": lambda v: v.upper() if v.isascii() else v,
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "capitalised": str.title,
+    "upper case, reversed": lambda v: v.upper()[::-1],
     "json twice": lambda v: json.dumps(json.dumps(v)),
     "url of json": lambda v: urllib.parse.quote(json.dumps(v)),
     "url twice": lambda v: urllib.parse.quote(urllib.parse.quote(v, safe=""), safe=""),

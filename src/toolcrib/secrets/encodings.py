@@ -13,7 +13,7 @@ import html
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 from toolcrib.dataclass import dataclass
@@ -61,10 +61,11 @@ def encodings_of(name: str, value: str) -> tuple[list[SecretEncoding], list[Secr
     stripped = value.strip()  # a line break at the end of a variable or a file is seldom printed
     for part in dict.fromkeys([value, *([stripped] if len(stripped) >= MIN_VALUE else ()), *more]):
         for turned in (part, part[::-1]):
-            raw = turned.encode("utf-8", "surrogatepass")
-            letters = flatten(raw)
-            if len(letters) >= MIN_FLAT:
-                flat.setdefault(letters, SecretEncoding(letters, name, *_dropped_ends(raw)))
+            if len(flatten(turned.encode("utf-8", "surrogatepass"))) >= MIN_FLAT:
+                for cased in _cases(turned):
+                    raw = cased.encode("utf-8", "surrogatepass")
+                    letters = flatten(raw)
+                    flat.setdefault(letters, SecretEncoding(letters, name, *_dropped_ends(raw)))
             else:
                 for spelling in _spellings(turned):
                     exact.setdefault(spelling, SecretEncoding(spelling, name))
@@ -75,6 +76,13 @@ def encodings_of(name: str, value: str) -> tuple[list[SecretEncoding], list[Secr
             elif len(text) >= MIN_VALUE:
                 exact.setdefault(text, SecretEncoding(text, name))
     return list(flat.values()), list(exact.values())
+
+
+def _cases(value: str) -> Iterable[str]:
+    """The value in upper and lower case, as far as flattening, which knows ASCII alone, does not make them one."""
+    if value.isascii():
+        return (value,)
+    return dict.fromkeys((value, value.upper(), value.lower(), value.title()))
 
 
 def _encodings(value: str) -> Iterator[bytes]:

@@ -30,10 +30,9 @@ LINE = re.compile(
     ))$""",
     re.VERBOSE,
 )
-# Lines of `xxd -e`. A short word is the last one, and stands at the right end of its column.
-OF_WORDS = re.compile(
-    rb"(?m)^[0-9A-Fa-f]{4,16}:((?:[ ][0-9A-Fa-f]{4,16})*+(?:[ ]{3,}[0-9A-Fa-f]{2,14})?)[ ]{2}[^\n]*$"
-)
+# A line of `xxd -e` whose last word is short: it stands at the right end of its column. And all lines of such a dump.
+WORDS = rb"(?m)^[0-9A-Fa-f]{4,16}:((?:[ ][0-9A-Fa-f]{4,16})*+(?:[ ]{3,}[0-9A-Fa-f]{2,14})%b)[ ]{2}[^\n]*$"
+SHORT_WORD, OF_WORDS = re.compile(WORDS % b""), re.compile(WORDS % b"?")
 # Lines without the number of their first byte, as `od -An` prints them; the last of them may be short.
 BARE = re.compile(
     rb"(?m)^[ \t]*+(?:[0-9A-Fa-f]{2,8}(?:[ \t]+[0-9A-Fa-f]{2,8})*|\S{1,3}(?:[ \t]{2,}\S{1,3})*)[ \t]*$"
@@ -142,7 +141,8 @@ def dumps_in(data: bytes) -> Iterator[Dump]:
     """Every reading of the dumps in a text. A dump is lines that follow each other and are read in the same way."""
     if LINE.search(data) is not None:
         yield from _dumps_of(LINE, data)
-        yield from _dumps_of(OF_WORDS, data)
+        if SHORT_WORD.search(data) is not None:
+            yield from _dumps_of(OF_WORDS, data)
     if BEGINS_BARE.search(data) is not None:
         yield from _dumps_of(BARE, data)
 

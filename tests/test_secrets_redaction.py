@@ -50,6 +50,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "url, lower case": lambda v: "".join(f"%{b:02x}" for b in v.encode()),
     "shell": shlex.quote,
     "repr": repr,
+    "ascii": ascii,
+    "url, latin-1": lambda v: urllib.parse.quote(v, encoding="latin-1"),
     "hex": lambda v: v.encode().hex(),
     "HEX": lambda v: v.encode().hex().upper(),
     "octal": lambda v: " ".join(f"{b:o}" for b in v.encode()),

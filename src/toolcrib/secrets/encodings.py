@@ -14,6 +14,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
 from toolcrib.dataclass import dataclass
@@ -83,11 +84,13 @@ def _as_decoded(value: str) -> Iterator[bytes]:
     """The value in each case, as it stands and as it looks in a text whose escapes were decoded.
 
     Flattening makes upper and lower case one for ASCII alone. What looks like an escape in the value (`C:\\new`) is
-    decoded with those that a program has added (`&amp;`).
+    decoded with those that a program has added (`&amp;`). An escape may stand for a character (`\\xfc`) or for a byte.
     """
     cases = (value,) if value.isascii() else (value, value.upper(), value.lower(), value.title())
     for cased in cases:
         yield from (decoding.data for decoding in decodings(cased.encode("utf-8", "surrogatepass")))
+        with suppress(UnicodeEncodeError):
+            yield cased.encode("latin-1")
 
 
 def _encodings(value: str) -> Iterator[bytes]:

@@ -455,6 +455,25 @@ async def test_calls_whose_lines_do_not_reach_the_disk_do_not_run(
     assert log.check().ok
 
 
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(), SystemExit(), ValueError()])
+@pytest.mark.parametrize("code", ["mask", "clock", "complain"])
+async def test_what_code_of_a_user_raises_while_a_call_is_noted_ends_no_run(
+    code: str, error: BaseException, tmp_path: Path
+) -> None:
+    def fail(*given: object) -> Any:
+        raise error
+
+    (tmp_path / "no").write_text("")
+    log = AuditLog(tmp_path / "no" / "a.jsonl", key=KEY, **{code: fail})  # type: ignore[arg-type]
+    ran.clear()
+    box = Toolbox([touch], autonomy="full", audit=log)
+    for _ in range(3):  # the log answers again after the thread that wrote its lines has ended
+        result = await asyncio.wait_for(box.call("touch", {"name": "a"}), 20)
+        assert result.is_error
+        await asyncio.to_thread(log.flush)
+    assert ran == []
+
+
 async def test_a_folder_that_is_gone_meanwhile_is_told_in_plain_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from toolcrib.errors import ToolError
 from toolcrib.tools import EditFile, EditFileParams, MultiEdit, MultiEditParams
 from toolcrib.tools.backends import MemoryBackend
 from toolcrib.tools.line_address import address_of
-from toolcrib.tools.textfile import detect
+from toolcrib.tools.text_encoding import detect
 
 CTX: Context[None] = Context()
 # Lines that repeat, differ in their indentation or typography only, or hold marks of other formats.

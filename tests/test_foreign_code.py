@@ -89,6 +89,11 @@ class Behaviour:
                         raise
 
 
+@tool(effect=READ, secrets=())
+def look() -> str:
+    return "looked"
+
+
 class Mine(StaticToolset):
     def __init__(self, behaviour: Behaviour, tools: list[Any]) -> None:
         super().__init__(tools)
@@ -419,6 +424,28 @@ async def test_the_timeout_of_a_caller_holds_wherever_a_run_waits(place: str, wh
     behaviour.over = True
     for task in asyncio.all_tasks() - before:
         task.cancel()
+
+
+@each("kind", list(RAISED))
+async def test_what_an_audit_log_raises_before_a_call_is_the_failure_of_the_call(kind: str) -> None:
+    behaviour = Behaviour("audit before", RAISED[kind])
+    box = Toolbox([look], audit=watching(behaviour)["audit"])
+    assert (await box.call("look", {})).is_error
+    assert behaviour.reached.is_set()
+
+
+@each("what", ["swallows its cancellation", "does not stop"])
+async def test_an_audit_log_that_does_not_stop_is_let_go(what: str) -> None:
+    behaviour = Behaviour("audit before", what)
+    box = Toolbox([look], audit=watching(behaviour)["audit"], grace=0.03)
+    call = asyncio.ensure_future(box.call("look", {}))
+    await behaviour.reached.wait()
+    await asyncio.sleep(0)
+    call.cancel()
+    ended, _ = await asyncio.wait([call], timeout=10)
+    behaviour.over = True
+    assert ended, "the call waits for its log"
+    assert call.cancelled()
 
 
 @pytest.mark.promise(

@@ -27,7 +27,7 @@ from toolcrib.command.background.process_output import whole_characters
 from toolcrib.command.background.processes import MAX_RUNNING
 from toolcrib.command.background.typed_line import unfinished
 from toolcrib.command.launch import BoundedOutput, ShellKind, terminal_relay
-from toolcrib.command.launch.screen import TerminalScreen, text_of_terminal
+from toolcrib.command.launch.terminal_screen import TerminalScreen, text_of_terminal
 from toolcrib.command.sandbox import NoSandbox
 from toolcrib.events import Event, ProcessEnded, ProcessPrinted, ProcessStarted
 from toolcrib.models import Scripted

@@ -30,7 +30,7 @@ from toolcrib.tools import (
     Workspace,
     WriteFile,
     WriteFileParams,
-    textfile,
+    text_encoding,
     workspace_tools,
 )
 from toolcrib.tools.diffs import unified_diff
@@ -574,12 +574,12 @@ def test_names_stay_on_their_line(ws: Workspace) -> None:
 
 @each("text", ["café crème", "ça va très bien, déjà vu", "Tromsø på søndag", "Größe: 5", "jalapeño", "25 °C"])
 def test_a_short_western_text_is_not_read_as_greek_or_russian(text: str) -> None:
-    assert textfile.detect(text.encode("cp1252")) == textfile.Encoding("windows-1252", guessed=True)
+    assert text_encoding.detect(text.encode("cp1252")) == text_encoding.Encoding("windows-1252", guessed=True)
 
 
 @each("text, name", [("Привет, мир", "windows-1251"), ("Καλημέρα κόσμε", "windows-1253"), ("# Это для Python", "windows-1251")])  # fmt: skip
 def test_a_short_text_of_another_script_is_read_as_such(text: str, name: str) -> None:
-    assert textfile.detect(text.encode(name)) == textfile.Encoding(name, guessed=True)
+    assert text_encoding.detect(text.encode(name)) == text_encoding.Encoding(name, guessed=True)
 
 
 @each(

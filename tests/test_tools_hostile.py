@@ -32,7 +32,7 @@ from toolcrib.tools import (
     WriteFile,
     WriteFileParams,
 )
-from toolcrib.tools.textfile import detect
+from toolcrib.tools.text_encoding import detect
 
 CTX: Context[Any] = Context()
 P = TypeVar("P", bound=BaseModel)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from toolcrib.json_text.encoder import json_encoder
 
 __all__ = ["fingerprint"]
 
-CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
+CANONICAL = json_encoder(ascii_only=False, sort_keys=True, separators=(",", ":"))
 
 
 def fingerprint(tool_identity: str, arguments: Any) -> str:

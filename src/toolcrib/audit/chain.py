@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolcrib.dataclass import dataclass
+from toolcrib.json_text.encoder import json_encoder
 
 __all__ = ["Chain", "LogBreak", "LogCheck", "verify"]
 
@@ -66,7 +67,7 @@ class LogCheck:
         return self.broken is None
 
 
-CANONICAL = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str).encode
+CANONICAL = json_encoder(ascii_only=True, sort_keys=True, separators=(",", ":"))
 
 
 def canonical(record: dict[str, Any]) -> str:

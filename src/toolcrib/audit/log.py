@@ -7,7 +7,6 @@ on the disk a moment later.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,13 +18,14 @@ from toolcrib.audit.log_file import AuditError, LogFile
 from toolcrib.audit.writer import LogWriter
 from toolcrib.call import CallKey
 from toolcrib.fingerprint import fingerprint
+from toolcrib.json_text.encoder import json_encoder
 from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
 
 __all__ = ["AuditLog"]
 
 MAX_TEXT = 500  # characters of arguments in a line; the line's fingerprint stands for all of them
-AS_TEXT = json.JSONEncoder(ensure_ascii=False, default=str).encode
+AS_TEXT = json_encoder(ascii_only=False, sort_keys=False, separators=(", ", ": "))
 MAX_MASKED = 32_000  # characters that are masked
 LONGEST_SECRET = (
     24_000  # characters at their end that are not shown: a secret that was cut there is not recognised
@@ -112,7 +112,7 @@ class AuditLog:
     async def _written_before(self, record: dict[str, Any]) -> str:
         """Wait until a record is on the disk. Returns why the call must not go on; "" if it may."""
         try:
-            await self._writer.put_and_wait(self._signed(record))
+            await self._writer.put_awaited(self._signed(record))
         except AuditError as problem:
             stops = self.on_failure == "stop"
             self._complain_about(problem, "the call is not run" if stops else "the call goes on unrecorded")
@@ -186,20 +186,41 @@ class AuditLog:
 
     def _signed(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record with its time and its actor."""
-        return {"at": round(self._clock(), 3), "by": self.actor, **record}
+        try:
+            now = self._clock()
+        except BaseException as error:
+            raise _as_error(error) from error
+        return {"at": round(now, 3), "by": self.actor, **record}
 
     def _complain_about(self, problem: BaseException, consequence: str) -> None:
-        """Logs each failure, except one that `ready` has already reported."""
-        if str(problem) != self._known_failure:
-            self._complain(f"{problem}; {consequence}")
+        """Report each failure, except one that `ready` has already reported. Raises nothing."""
+        if str(problem) == self._known_failure:
+            return
+        words = f"{problem}; {consequence}"
+        try:
+            self._complain(words)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the thread that writes the lines has to go on
+            _to_logging(f"{words} (and it could not be reported: {type(error).__name__})")
 
     def _short(self, value: Any, mask: Mask | None) -> str:
         text = value if isinstance(value, str) else AS_TEXT(value)
         begun = text[:MAX_MASKED]
-        masked = self._mask(begun if mask is None else mask(begun))
+        try:
+            masked = self._mask(begun if mask is None else mask(begun))
+        except BaseException as error:
+            raise _as_error(error) from error
         if len(begun) < len(text):
             return masked[:-LONGEST_SECRET][:MAX_TEXT] + "…"
         return masked if len(masked) <= MAX_TEXT else masked[:MAX_TEXT] + "…"
+
+
+def _as_error(error: BaseException) -> BaseException:
+    """What code of a user raised, as an Exception: it can neither cancel the call nor end the program."""
+    if isinstance(error, Exception | KeyboardInterrupt):
+        return error
+    return RuntimeError(f"{type(error).__name__} was raised, which nobody asked for")
 
 
 def _to_logging(words: str) -> None:

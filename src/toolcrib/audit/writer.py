@@ -71,13 +71,13 @@ class LogWriter:
         """Write a record for which nobody waits; `told` is called from the thread."""
         self._add(_Lines((record,), False, told))
 
-    async def put_and_wait(self, record: dict[str, Any]) -> None:
-        """Write a record and wait until it is on the disk. Raises AuditError."""
+    def put_awaited(self, record: dict[str, Any]) -> asyncio.Future[None]:
+        """Write a record. The future, of the running loop, ends when it is on the disk, or with an AuditError."""
         import asyncio
 
         future = asyncio.get_running_loop().create_future()
         self._add(_Lines((record,), True, future))
-        await future
+        return future
 
     def flush(self) -> None:
         """Wait until every line so far is on the disk, or could not be written."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcrib.cli.console import Problem
-from toolcrib.field_errors import resolve, step, variants
 from toolcrib.json_text.lenient_reader import read_strict_json
 from toolcrib.json_text.values import kind_of
+from toolcrib.schema.steps import resolve, step, variants
 
 Schema = Mapping[str, Any]
 

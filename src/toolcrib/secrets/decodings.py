@@ -52,8 +52,9 @@ _ESCAPE = re.compile(_TEXT_ESCAPE + rb"|" + _TERMINAL, re.VERBOSE)
 _COLOUR = rb"\[[0-9;:]{1,64}m"  # behind an escape; colours stand inside of values
 _BUT_TERMINAL = re.compile(_TEXT_ESCAPE + rb"|\x1b" + _COLOUR, re.VERBOSE)
 _MORE_THAN_COLOURS = re.compile(rb"\x1b(?!%b)" % _COLOUR)
-# A text that contains none of these contains no escape.
-_HINTS = (b"%", b"\\", b"&", b"\x1b")
+# A text that contains none of these contains no escape. They are looked for as numbers: bytes in bytes take longer,
+# as Python first tries to read them as a number.
+_HINTS = b"%\\&\x1b"
 _HIDDEN_OR_BLANK = re.compile(_BLANK_OR_UNSEEN)
 _UNFINISHED = re.compile(
     rb"""(?:%[0-9A-Fa-f]?

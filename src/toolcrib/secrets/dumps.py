@@ -37,11 +37,12 @@ SHORT_WORD, OF_WORDS = re.compile(WORDS % b""), re.compile(WORDS % b"?")
 BARE = re.compile(
     rb"(?m)^[ \t]*+(?:[0-9A-Fa-f]{2,8}(?:[ \t]+[0-9A-Fa-f]{2,8})*|\S{1,3}(?:[ \t]{2,}\S{1,3})*)[ \t]*$"
 )
-SEVERAL = rb"(?:[0-9A-Fa-f]{2,8}[ \t]+){2}|(?:\S{1,3}[ \t]{2,}){2}"
+SEVERAL = rb"[0-9A-Fa-f]{2,8}+[ \t]++[0-9A-Fa-f]{2,8}+[ \t]|\S{1,3}+[ \t]{2,}+\S{1,3}+[ \t]{2}"
 BEGINS_BARE = re.compile(rb"(?m)^[ \t]*+(?:" + SEVERAL + rb")")
-IN_QUOTES = re.compile(  # a string that may be such a line
-    rb'"[ \t]*(?:(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]|' + SEVERAL + rb")"
+BEGINS = re.compile(  # any such line behind a line break, or a string in JSON that may be one
+    rb'[\n"][ \t]*+(?:(?:0x)?[0-9A-Fa-f]{4,16}+:?[ \t]|' + SEVERAL + rb")"
 )
+SPACE, TAB = b" \t"
 CHARACTERS = {
     b"\\n": b"\n",
     b"\\t": b"\t",
@@ -134,7 +135,9 @@ class Dump:
 
 def may_hold_dumps(data: bytes) -> bool:
     """Whether a text, or a string in it if it is JSON, may contain lines of a dump."""
-    return bool(IN_QUOTES.search(data) or LINE.search(data) or BEGINS_BARE.search(data))
+    if SPACE not in data and TAB not in data:  # one of which stands in every line of a dump
+        return False
+    return BEGINS.search(b"\n" + data) is not None
 
 
 def dumps_in(data: bytes) -> Iterator[Dump]:

@@ -159,7 +159,8 @@ class Masking:
                 parts.append(replace(part, value=data.value) if data.found else part)
             else:
                 parts.append(_media(redactor, part, found))
-        parts = self._joined(parts, found)
+        if len(parts) > 1:
+            parts = self._joined(parts, found)
         masked = result
         if found:
             masked = result.copy()

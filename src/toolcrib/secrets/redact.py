@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from toolcrib.dataclass import dataclass
 from toolcrib.secrets.encodings import MIN_VALUE
 from toolcrib.secrets.json_strings import replace_strings
-from toolcrib.secrets.pattern_search import PatternHints, find_patterns, may_hold_tokens
+from toolcrib.secrets.pattern_search import TokenSearch
 from toolcrib.secrets.patterns import PATTERNS, TokenPattern
 from toolcrib.secrets.secret_finder import SecretFinder, mark, merged
 from toolcrib.secrets.stream import RedactedStream
@@ -83,15 +83,14 @@ class Redactor:
             if (reason := why_unusable(value)) is not None:
                 raise UnfitSecret(f"secret {name!r} cannot be used: {reason}")
         self.finder = SecretFinder(values, automaton=automaton)
-        self.patterns = tuple(patterns)
-        self._hints = PatternHints(self.patterns)
+        self._tokens = TokenSearch(patterns)
 
     def __repr__(self) -> str:
         return f"Redactor({len(self.finder.names)} secrets)"
 
     def finds_nothing(self, text: str) -> bool:
         """Whether a text, or a string in it if it is JSON, holds nothing to mask; False where that is not certain."""
-        if self._hints.in_text(text) and may_hold_tokens(text, self.patterns):
+        if self._tokens.may_find(text):
             return False
         return self.finder.finds_nothing(text.encode("utf-8", "surrogatepass"))
 
@@ -146,7 +145,7 @@ class Redactor:
     def without_patterns(self) -> Redactor:
         """A redactor of the same values, without formats of tokens."""
         same = copy(self)
-        same.patterns, same._hints = (), PatternHints(())
+        same._tokens = TokenSearch(())
         return same
 
     def stream(self) -> RedactedStream:
@@ -170,11 +169,9 @@ class Redactor:
         return "".join(out)
 
     def _without_keys(self, text: str, found: dict[str, None]) -> str:
-        if not self._hints.in_text(text):
-            return text
         out: list[str] = []
         at = 0
-        for start, end, kind in find_patterns(text, self.patterns):
+        for start, end, kind in self._tokens.find(text):
             found[kind] = None
             out += (text[at:start], mark(kind))
             at = end

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcrib.field_errors import resolve, variants
+from toolcrib.schema.steps import resolve, variants
 
 __all__ = ["invalid_samples", "samples"]
 

@@ -29,6 +29,13 @@ class Admission:
     audit: AuditLog | None
     runs: Runs
     mask: Mask
+    own_log: bool = False  # the log is ours: it ends when it is cancelled, and raises no cancellation
+
+    def __post_init__(self) -> None:
+        if self.audit is not None:
+            from toolcrib.audit import AuditLog
+
+            self.own_log = type(self.audit).decided is AuditLog.decided
 
     def execution(self) -> Execution:
         """An execution that begins when its call is admitted."""
@@ -47,7 +54,7 @@ class Admission:
             problem = None
             try:
                 noted = self.audit.decided(ready, ready.tool.definition, self.mask)
-                problem = await ForeignCall(noted, None, ready.tool.entry.grace)
+                problem = await (noted if self.own_log else ForeignCall(noted, None, ready.tool.entry.grace))
             finally:
                 if problem != "" and counts and limiter is not None:
                     limiter.give_back(run, name)

@@ -23,12 +23,13 @@ from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Writ
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES
+from toolcrib.tools.file_kinds import describe
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.line_address import region_addresses
 from toolcrib.tools.patch_text import FilePatch, patched, read_patch
 from toolcrib.tools.syntax_check import newly_broken
+from toolcrib.tools.text_encoding import change_beside_diff, decode, detect, encode, text_for_diff
 from toolcrib.tools.text_match import Match, Source
-from toolcrib.tools.textfile import change_beside_diff, decode, describe, detect, encode, text_for_diff
 from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from toolcrib.command.sandbox.files.own_files import python
 from toolcrib.content import Image
 from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
+from toolcrib.tools.file_kinds import image_type
 from toolcrib.tools.regex_search import ENVIRONMENT, TICK
-from toolcrib.tools.textfile import image_type
 from toolcrib.visible import counted
 
 MAX_DOCUMENT = 50_000_000  # bytes

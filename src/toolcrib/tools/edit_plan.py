@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
+from toolcrib.tools.file_kinds import describe
 from toolcrib.tools.line_address import address_of, parse_address, region_addresses
 from toolcrib.tools.nearest_text import SHOWN_CHARS, nearest
 from toolcrib.tools.syntax_check import newly_broken
+from toolcrib.tools.text_encoding import decode, detect, encode
 from toolcrib.tools.text_match import UNSAFE, Match, Source, find_exact, find_tolerant
-from toolcrib.tools.textfile import decode, describe, detect, encode
 from toolcrib.visible import counted
 
 LISTED_MATCHES = 10

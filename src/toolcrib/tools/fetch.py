@@ -25,7 +25,8 @@ from toolcrib.facts import MaxOutput
 from toolcrib.net import NetGuard, NetworkRefused, Target, parse_url
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
-from toolcrib.tools.textfile import SNIFFED, describe, image_type, sniff
+from toolcrib.tools.file_kinds import describe, image_type
+from toolcrib.tools.text_encoding import SNIFFED, sniff
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from toolcrib.tools.line_filter import line_filter
 from toolcrib.tools.posix_classes import without_posix_classes
 from toolcrib.tools.regex_search import RegexSearcher, TooSlow, Wanted
 from toolcrib.tools.ripgrep import texts_with_matches
-from toolcrib.tools.textfile import SNIFFED, detect
+from toolcrib.tools.text_encoding import SNIFFED, detect
 from toolcrib.tools.workspace_paths import printable_path
 from toolcrib.visible import counted
 

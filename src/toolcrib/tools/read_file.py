@@ -23,9 +23,10 @@ from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
+from toolcrib.tools.file_kinds import describe, image_type
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.line_address import address_of
-from toolcrib.tools.textfile import SNIFFED, UNKNOWN, Encoding, describe, detect, image_type
+from toolcrib.tools.text_encoding import SNIFFED, UNKNOWN, Encoding, detect
 from toolcrib.visible import counted
 from toolcrib.word_cuts import LONGEST, begun_word
 

@@ -15,7 +15,7 @@ from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.in_folder import InFolder
-from toolcrib.tools.textfile import change_beside_diff, decode, detect, text_for_diff
+from toolcrib.tools.text_encoding import change_beside_diff, decode, detect, text_for_diff
 from toolcrib.visible import counted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from toolcrib.command.background.process_output import ProcessOutput, whole_char
 from toolcrib.command.background.typed_line import TypedLine
 from toolcrib.command.launch.output import BoundedOutput, plain
 from toolcrib.command.launch.process import ProcessOutcome, code_and_signal
-from toolcrib.command.launch.screen import MAX_DRAWN, TerminalScreen, draws
+from toolcrib.command.launch.terminal_screen import MAX_DRAWN, TerminalScreen, draws
 from toolcrib.event_loops import in_loop
 
 if TYPE_CHECKING:

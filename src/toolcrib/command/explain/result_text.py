@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 
 from toolcrib.command.launch.process import ProcessOutcome
-from toolcrib.command.launch.screen import text_of_terminal
+from toolcrib.command.launch.terminal_screen import text_of_terminal
 from toolcrib.command.sandbox import Denial
 from toolcrib.errors import ToolError
 from toolcrib.visible import counted, spelled_out

@@ -11,7 +11,7 @@ from pathlib import Path
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
 from toolcrib.tools.skills.manifest import SkillError, SkillText, read_manifest
-from toolcrib.tools.textfile import decode, detect
+from toolcrib.tools.text_encoding import decode, detect
 
 MANIFEST = "SKILL.md"
 MAX_BYTES = 100_000  # of a SKILL.md, or of another file of a skill

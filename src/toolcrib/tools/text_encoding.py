@@ -1,4 +1,4 @@
-"""Detects what a file is: the encoding of text, an image type, or another known format.
+"""Detects the encoding of a text file, reads its text and writes it.
 
 Text that is neither Unicode nor ASCII says nowhere how it is encoded. `chardet` guesses from the frequency of letters:
 of 436 texts of 1 to 5 lines in 18 languages it reads 93 % right with the encodings listed here, `charset-normalizer`
@@ -12,6 +12,7 @@ import re
 
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolError
+from toolcrib.tools.file_kinds import describe
 from toolcrib.visible import counted
 
 SNIFFED = 8_192  # bytes looked at
@@ -25,30 +26,6 @@ BOMS = (  # longest first: UTF-32's begins like UTF-16's
     (codecs.BOM_UTF8, "utf-8", 1),
     (codecs.BOM_UTF16_LE, "utf-16-le", 2),
     (codecs.BOM_UTF16_BE, "utf-16-be", 2),
-)
-IMAGES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-KINDS = (
-    (b"%PDF-", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive (also docx, xlsx, jar, whl)"),
-    (b"\x1f\x8b", "gzip-compressed data"),
-    (b"BZh", "bzip2-compressed data"),
-    (b"\xfd7zXZ\x00", "xz-compressed data"),
-    (b"(\xb5/\xfd", "zstd-compressed data"),
-    (b"\x7fELF", "a program or library (ELF)"),
-    (b"\xcf\xfa\xed\xfe", "a program or library (Mach-O)"),
-    (b"MZ", "a Windows program"),
-    (b"\x00asm", "a WebAssembly module"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"OggS", "Ogg audio"),
-    (b"ID3", "MP3 audio"),
-    (b"BM", "a BMP picture"),
-    (b"II*\x00", "a TIFF picture"),
-    (b"MM\x00*", "a TIFF picture"),
 )
 # What `chardet` calls them, and the names that are shown.
 LEGACY = {
@@ -180,18 +157,6 @@ def _wide(head: bytes, size: int) -> Encoding | None:
         ):
             return Encoding(name)
     return None
-
-
-def image_type(head: bytes) -> str:
-    """The media type of an image that models accept; empty for anything else."""
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in IMAGES if head.startswith(magic)), "")
-
-
-def describe(head: bytes) -> str:
-    """A description of bytes that are not text."""
-    return next((kind for magic, kind in KINDS if head.startswith(magic)), "a binary file")
 
 
 def text_for_diff(data: bytes) -> str:

@@ -152,6 +152,20 @@ async def test_a_rule_goes_on_to_mean_a_tool_when_another_one_is_named_like_it(o
         assert (await box.call("w__day_forecast", {})).code is ErrorCode.DENIED
 
 
+@pytest.mark.promise("mcp-servers.md", "`toolcrib mcp approve` is the other way to say yes")
+async def test_what_another_process_approves_counts_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "pins.json"
+    async with box_of(weather("Tell."), Pins(path)) as box:
+        assert not (await box.call("w__forecast", {"city": "Oslo"})).is_error
+    tools = McpToolset(in_process={"w": weather("Tell more.")}, pins=Pins(path))
+    async with Toolbox([tools], autonomy="full") as box:
+        assert (await box.call("w__forecast", {"city": "Oslo"})).code is ErrorCode.NOBODY_TO_ASK
+        handle = tools.server("w")
+        Pins(path).approve(handle.config, handle.tools()[0])
+        assert await description_of(box) == "Tell more."
+        assert not (await box.call("w__forecast", {"city": "Oslo"})).is_error
+
+
 @pytest.mark.promise("mcp-servers.md", "No remembered approval holds for a changed definition")
 @each("lasting", ["run", "user"])
 async def test_no_remembered_approval_crosses_a_change(lasting: str) -> None:

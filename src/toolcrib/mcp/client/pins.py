@@ -152,12 +152,18 @@ class Pins:
         self._found: dict[tuple[str, str], tuple[Suspicion, ...]] = {}
         self._doubted: set[str] = set()
         self.problem = ""
-        self.version = 0  # changes with the pins
+        self._version = 0
 
     @classmethod
     def of_user(cls) -> Pins:
         """The pins of this user, below the user's state folder."""
         return cls(state_folder() / "mcp-pins.json")
+
+    @property
+    def version(self) -> int:
+        """A number that changes with the pins, also when another process, such as `mcp approve`, changes them."""
+        self._read()
+        return self._version
 
     @property
     def stored(self) -> bool:
@@ -190,14 +196,14 @@ class Pins:
             return
         self._change(lambda pins: pins.__setitem__(key, pin))
         if known is not None or pin.hash in self._doubted:  # what a model is shown changes
-            self.version += 1
+            self._version += 1
 
     def forget(self, server: McpServer) -> int:
         """Remove the pins of a server; returns how many there were. Raises ToolcribError."""
         gone = [key for key in self._read() if key[:2] == (server.name, server.source)]
         if gone:
             self._change(lambda pins: [pins.pop(key, None) for key in gone])
-            self.version += 1
+            self._version += 1
         return len(gone)
 
     def _judged(
@@ -229,6 +235,7 @@ class Pins:
         with self._lock:
             stamp = self._file.stamp()
             if stamp != self._stamp or not stamp:
+                before = self._pins, self.problem
                 self._stamp = stamp
                 try:
                     self._pins = _indexed(self._file.read())
@@ -236,6 +243,7 @@ class Pins:
                 except (ToolcribError, KeyError, TypeError) as problem:
                     self._pins = {}
                     self.problem = str(problem)
+                self._version += (self._pins, self.problem) != before
             return self._pins
 
     def _change(self, change: Callable[[dict[Key, _Pin]], Any]) -> None:
@@ -243,9 +251,12 @@ class Pins:
             change(self._pins)
             return
         with self._file.changing():
+            self._read()
             pins = _indexed(self._file.read())
             change(pins)
             self._file.write([_as_dict(pin) for pin in pins.values()])
+            with self._lock:
+                self._stamp, self._pins = self._file.stamp(), pins
 
 
 def _withheld(tool: RemoteDefinition, foreign: Mapping[str, Any]) -> RemoteDefinition:

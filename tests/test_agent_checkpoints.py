@@ -11,6 +11,7 @@ from toolcrib.agent import TranscriptFile, read_transcript
 from toolcrib.checkpoints import Checkpoints
 from toolcrib.events import CheckpointTaken, Event, Notice, StatusChanged
 from toolcrib.models import Scripted
+from toolcrib.rules import ApprovalStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
 
@@ -149,3 +150,21 @@ async def test_an_agent_within_a_call_belongs_to_the_turn_of_the_outer_one(root:
 def test_something_else_than_checkpoints_is_refused() -> None:
     with pytest.raises(TypeError, match="checkpoints must be a Checkpoints"):
         Agent(Scripted([]), checkpoints="store")  # type: ignore[arg-type]
+
+
+@pytest.mark.promise("policy.md", "an `Agent` with the checkpoints of a workspace refuses one in there")
+def test_approvals_are_not_stored_where_a_run_may_change_them(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(root / "state"))
+    (tmp_path / "link").symlink_to(root)
+
+    def agent(place: Path) -> Agent:
+        store = ApprovalStore(place)
+        return Agent(Scripted("Done."), approvals=store, checkpoints=checkpoints(root))
+
+    for inside in (root / "approvals.json", root / "deep/approvals.json", tmp_path / "link/approvals.json"):
+        with pytest.raises(ValueError, match="approvals must be stored outside of the workspace"):
+            agent(inside)
+    for outside in (tmp_path / "approvals.json", tmp_path / "work2/a.json", root / "state/toolcrib/a.json"):
+        agent(outside)

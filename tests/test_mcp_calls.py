@@ -615,20 +615,24 @@ async def test_a_server_that_asks_and_asks_is_not_listened_to_for_ever() -> None
     )
 
 
-async def test_a_question_is_withdrawn_when_its_call_ends() -> None:
-    """The server gives up its call while the person thinks: nobody waits for the answer then."""
-    server, withdrawn = MCPServer("hasty"), asyncio.Event()
+@each("ends", ["the server takes it back", "the server answers", "the call is cancelled"])
+async def test_a_question_is_withdrawn_when_its_call_ends(ends: str) -> None:
+    """The call ends while the person thinks: nobody waits for the answer then, also where the server still does."""
+    server, thinking, withdrawn = MCPServer("hasty"), asyncio.Event(), asyncio.Event()
+    asked: list[str] = []
 
     @server.tool()
     async def hurry(ctx: ServerContext) -> str:
         asking = asyncio.ensure_future(ctx.elicit("Quick?", Order))
         await thinking.wait()
-        asking.cancel()
+        if ends == "the server takes it back":
+            asking.cancel()
+        if ends == "the call is cancelled":
+            await asyncio.shield(asking)
         return "never mind"
 
-    thinking = asyncio.Event()
-
     async def think(question: Question) -> Any:
+        asked.append(question.action)
         thinking.set()
         try:
             await asyncio.Event().wait()
@@ -636,8 +640,16 @@ async def test_a_question_is_withdrawn_when_its_call_ends() -> None:
             withdrawn.set()
 
     async with calling(server, "2025", approver=think) as box:
-        assert (await box.call("srv__hurry", {})).text == "never mind"
+        call = asyncio.ensure_future(box.call("srv__hurry", {}))
+        await thinking.wait()
+        if ends == "the call is cancelled":
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+        else:
+            assert (await call).text == "never mind"
         await asyncio.wait_for(withdrawn.wait(), 2)
+    assert asked == ["Quick?"]
 
 
 # -- through a gateway

@@ -19,7 +19,7 @@ from mcp.server import MCPServer
 
 from tests.cases import each
 from tests.mcp_servers.raw import LEGACY, MODERN, RawServer, Refusal, text, tool
-from toolcrib import Agent, Effect, Toolbox
+from toolcrib import Agent, Effect, ErrorCode, Question, Toolbox
 from toolcrib.events import ServerChanged
 from toolcrib.mcp import McpServer, McpToolset, ServerState
 from toolcrib.mcp.client import connection as connection_module
@@ -112,6 +112,7 @@ def test_names_that_would_be_the_same_end_in_a_hash_of_the_pair_whatever_their_o
     assert names == shown_names(pairs[::-1])
     assert len(set(names.values())) == 3
     assert names["a", "z"] == "a__z"
+    assert shown_names([*pairs, ("a", "x_y")]) == {**names, ("a", "x_y"): "a__x_y"}
     posing = [("a", names["a", "x.y"].removeprefix("a__")), ("a", names["a", "x y"].removeprefix("a__"))]
     posing += [("a", name.removeprefix("a__")) for name in shown_names([*pairs, *posing]).values()]
     assert len(set(shown_names([*pairs, *posing]).values())) == len({*pairs, *posing})
@@ -340,6 +341,35 @@ async def test_a_changed_list_is_listed_again(protocol: str) -> None:
         await until(lambda: tools.version == 2)
         assert await box.names() == ["s__new", "s__old"]
         assert server.seen.count("tools/list") == 2
+
+
+@pytest.mark.promise("mcp-servers.md", "A call is not sent if its tool has changed since it was decided on")
+@each("running", [True, False])
+@each("after", [(), (tool("t", description="other"),)])
+async def test_a_call_is_not_sent_to_a_tool_that_changed_since_it_was_decided_on(
+    running: bool, after: tuple[Any, ...]
+) -> None:
+    server = RawServer(tools=(tool("t"),), protocol=LEGACY)
+    tools = McpToolset(in_process={"s": server})
+    asked: list[Question] = []
+    async with Toolbox(
+        [tools], autonomy="full", approver=lambda question: bool(asked.append(question))
+    ) as box:
+        assert (await box.call("s__t", {})).text == "done"
+        if not running:
+            await tools.aclose()
+        server.tools = after
+        if running:
+            await server.notify("notifications/tools/list_changed", {})
+            await until(lambda: tools.server("s")._relisting)
+        late = await box.call("s__t", {})
+        assert late.code is ErrorCode.TOOL_CHANGED and 'Tool "s__t"' in late.text
+        again = await box.call("s__t", {})
+        assert again.code is (ErrorCode.REJECTED if after else ErrorCode.UNKNOWN_TOOL), again
+    assert server.seen.count("tools/call") == 1
+    assert ["has changed since it was approved" in question.reason for question in asked] == [True] * len(
+        after
+    )
 
 
 @each("protocol", [LEGACY, MODERN])

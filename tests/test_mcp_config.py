@@ -364,6 +364,16 @@ def test_a_servers_last_words_have_references_in_place_of_credentials() -> None:
     said = "cannot use first-secret, second-secret:third(secret in a-public-place, no"
     assert conceal(said) == "cannot use <secret_ref:KEY>, ${API_TOKEN}:${input:key} in a-public-place, no"
     assert concealing(McpServer("y", command=["x"]), Expansion())("text") == "text"
+    run = McpServer(
+        "x", command=["run", "--token", "fourth-secret", "--api-key=fifth-secret", "--a", "first-word"]
+    )
+    remote = McpServer("x", url="https://me:sixth%2Dsecret@a.example/mcp?team=a-word&token=last-secret")
+    for written, hidden in ((run, ("--token", "--api-key")), (remote, ("password", "token"))):
+        said = concealing(written, Expansion())(
+            "fourth-secret fifth-secret first-word sixth-secret last-secret a-word"
+        )
+        assert said.count("(hidden: ") == 2 and all(f"(hidden: {name})" in said for name in hidden)
+        assert "-word" in said
 
 
 def test_a_credential_is_a_mere_word_if_it_is_as_short_as_one() -> None:

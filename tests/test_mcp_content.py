@@ -59,7 +59,12 @@ BLOCKS: list[tuple[str, Any, type[Any], str]] = [
     ),
     ("an image of a wrong type", {"type": "image", "data": 3}, Text, "cannot be shown: image"),
     ("resource with text", resource(text="hi"), Text, "[resource memo://a]\nhi"),
-    ("resource with text in a blob", resource(blob=encoded(b"hi"), mimeType="text/css"), Text, "]\nhi"),
+    (
+        "resource with text in a blob",
+        resource(blob=encoded(b"hi"), mimeType="text/css"),
+        Text,
+        "[resource memo://a]\nhi",
+    ),
     (
         "resource with a picture",
         resource(blob=PNG, mimeType="image/png"),
@@ -188,6 +193,7 @@ def test_parts_become_the_blocks_that_they_came_from() -> None:
     blocks = blocks_of(ROUND)
     assert [part_of(block) for block in blocks] == ROUND
     assert blocks[3] == resource(mimeType="text/css", text="hi")
+    assert part_of(resource(blob=encoded(b"hi"), mimeType="text/css")) == ROUND[3]
     assert blocks[5]["uri"] == "memo://b" and blocks[5]["annotations"] == {"priority": 0.2}
     assert blocks_of([Json({"a": 1}), Image(url="https://a.example/b.png")]) == [
         text('{"a":1}'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 from collections.abc import Callable
@@ -32,7 +33,7 @@ Answer = Callable[[dict[str, Any], Request], Any]
 class Wire:
     """A server that answers as a test says; by itself it does the handshake, and lists `tools`."""
 
-    def __init__(self, call: Answer, *, tools: list[Any] | None = None, protocol: str = MODERN) -> None:
+    def __init__(self, call: Answer, *, tools: Any = None, protocol: str = MODERN) -> None:
         self.call = call
         self.tools = tools or [tool("t")]
         self.protocol = protocol
@@ -68,7 +69,8 @@ class Wire:
         elif method in ("server/discover", "initialize"):
             return JSONResponse({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no"}})
         elif method == "tools/list":
-            answer = {"tools": self.tools, "resultType": "complete"}
+            listed = {"tools": self.tools, "resultType": "complete"}
+            answer = self.tools if isinstance(self.tools, Response) else listed
         else:
             answer = self.call(message["params"], request)
             if asyncio.iscoroutine(answer):
@@ -248,6 +250,29 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
 
 def link() -> HttpLink:
     return HttpLink("http://127.0.0.1:9/mcp", headers={})
+
+
+@each("fails_at, status", [(at, status) for at in ("tools/list", "tools/call") for status in (403, 500)])
+async def test_no_answer_and_no_address_that_is_logged_shows_a_credential(
+    fails_at: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = "hunter2-hunter3-xyz"
+    refusal = PlainTextResponse(f"{'no such token: ':_>292}{key}", status)
+    wire = Wire(lambda params, request: refusal, tools=refusal if fails_at == "tools/list" else None)
+    seen: list[Any] = []
+    async with serving(wire.app) as url:
+        server = McpServer("s", url=f"{url}/mcp?api_key={key}", headers={"X-Api-Key": key})
+        tools = McpToolset([server])
+        with caplog.at_level(logging.DEBUG):
+            async with Toolbox([tools], autonomy="full", on_event=seen.append) as box:
+                seen += [await tools.ready(), (await box.call("s__t", {})).text, tools.servers()]
+    sent = [one.getMessage() for one in caplog.records if one.name == "httpx2"]
+    assert any(" POST " in one and "(hidden: api_key)" in one for one in sent)
+    shown = "\n".join(
+        map(str, [*seen, *(one.getMessage() for one in caplog.records if one.name != "asyncio")])
+    )
+    assert "no such token: (h" in shown
+    assert key[:6] not in shown.replace(repr(server.url), "")
 
 
 def test_a_credential_that_is_used_again_and_again_stays_hidden() -> None:

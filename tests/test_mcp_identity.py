@@ -29,6 +29,7 @@ from tests.mcp_servers.authorisation_server import serving
 from toolcrib import Answer, Context, ErrorCode, Question, Toolbox, Verdict
 from toolcrib.events import Event, Notice, StatusChanged
 from toolcrib.mcp import McpServer, McpToolset
+from toolcrib.mcp.client import http as http_module
 from toolcrib.mcp.client import identity as identity_module
 
 USERS = [f"user-{number}" for number in range(10)]
@@ -328,18 +329,22 @@ def repeating() -> Any:
 
 
 @pytest.mark.promise("mcp-login.md", "are hidden where the server repeats them")
-async def test_what_a_server_was_sent_is_hidden_where_it_repeats_it() -> None:
+async def test_what_a_server_was_sent_is_hidden_where_it_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_module, "REMEMBERED", 1)  # as with very many users at one time
     seen: list[Event] = []
     async with (
         toolset(lambda url: repeating(), headers={"X-Api-Key": "sk-of-everybody"}) as tools,
         Toolbox([tools], autonomy="full", on_event=seen.append) as box,
     ):
-        said = [
-            await box.call(f"who__{name}", {}, deps=User(f"secret-of-{name}"))
-            for name in ("whoami", "refuse")
-        ]
+        said = await asyncio.gather(
+            *(
+                box.call(f"who__{name}", {}, deps=User(f"secret-of-{name}-{n}"))
+                for name in ("whoami", "refuse")
+                for n in range(5)
+            )
+        )
         assert '{"Bearer (hidden: authorization)":["(hidden: X-Api-Key)"' in said[0].text
-        assert "no such token: Bearer (hidden: authorization)" in said[1].text
+        assert "no such token: Bearer (hidden: authorization)" in said[-1].text
     shown = f"{seen}{said}"
     assert "you are Bearer (hidden: authorization)" in shown
     assert "secret-of" not in shown and "sk-of" not in shown

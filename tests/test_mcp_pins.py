@@ -16,7 +16,7 @@ pytest.importorskip("mcp")
 from mcp.server import MCPServer
 
 from tests.cases import each
-from toolcrib import Toolbox
+from toolcrib import ErrorCode, Toolbox
 from toolcrib.effect import Effect
 from toolcrib.mcp import McpServer, McpToolset
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definition
@@ -129,10 +129,41 @@ async def test_a_tool_that_takes_the_shown_name_of_another_has_changed(tmp_path:
         assert not (await first.call(hashed, {"city": "Oslo"})).is_error
     async with box(named((hashed.removeprefix("w__"), "Order a taxi."))) as second:
         assert (await second.call(hashed, {"city": "Oslo"})).is_error
-    both = named(("day_forecast", "Tell the weather."), ("day forecast", "Order a taxi."))
-    async with box(both) as fourth:
-        names = [spec.name for spec in (await fourth.tool_list()).specs]
-        assert len(set(names)) == 2 and "w__day_forecast" not in names, "no rule means either of them"
+    # A tool is named as another one was shown, which is still there.
+    rules = read_rules('[[rule]]\nallow = true\ntool = "w__night_forecast"').policy()
+    async with box(named(("night.forecast", "Tell the weather."))) as first:
+        assert not (await first.call("w__night_forecast", {"city": "Oslo"})).is_error
+    both = named(("night.forecast", "Tell the weather."), ("night_forecast", "Order a taxi."))
+    async with box(both) as second:
+        assert (await second.call("w__night_forecast", {"city": "Oslo"})).is_error
+
+
+@pytest.mark.promise("mcp-servers.md", "A tool keeps its name, whatever else its server lists")
+@each("other", ["day.forecast", "day forecast"])
+async def test_a_rule_goes_on_to_mean_a_tool_when_another_one_is_named_like_it(other: str) -> None:
+    rules = read_rules(
+        '[[rule]]\nallow = true\ntool = "w__*"\n[[rule]]\ndeny = true\ntool = "w__day_forecast"'
+    )
+    server = MCPServer("weather")
+    for name in (other, "day_forecast"):
+        server.tool(name=name)(lambda: "sun")
+    async with Toolbox([McpToolset(in_process={"w": server})], policy=rules.policy()) as box:
+        assert {"w__day_forecast"} < set(await box.names())
+        assert (await box.call("w__day_forecast", {})).code is ErrorCode.DENIED
+
+
+@pytest.mark.promise("mcp-servers.md", "`toolcrib mcp approve` is the other way to say yes")
+async def test_what_another_process_approves_counts_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "pins.json"
+    async with box_of(weather("Tell."), Pins(path)) as box:
+        assert not (await box.call("w__forecast", {"city": "Oslo"})).is_error
+    tools = McpToolset(in_process={"w": weather("Tell more.")}, pins=Pins(path))
+    async with Toolbox([tools], autonomy="full") as box:
+        assert (await box.call("w__forecast", {"city": "Oslo"})).code is ErrorCode.NOBODY_TO_ASK
+        handle = tools.server("w")
+        Pins(path).approve(handle.config, handle.tools()[0])
+        assert await description_of(box) == "Tell more."
+        assert not (await box.call("w__forecast", {"city": "Oslo"})).is_error
 
 
 @pytest.mark.promise("mcp-servers.md", "No remembered approval holds for a changed definition")

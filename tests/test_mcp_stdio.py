@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
+from tests.cases import each
 from tests.mcp_servers import plain_stdio
 from toolcrib import Answer, ErrorCode, Question, Toolbox, Verdict
 from toolcrib.facts import MaxOutput
@@ -24,6 +26,7 @@ from toolcrib.mcp.expansion import Expansion
 from toolcrib.mcp.server import PassedOnPrompts, PassedOnResources
 from toolcrib.models import Scripted
 from toolcrib.question import Lasting, Scope
+from toolcrib.result import ToolResult
 from toolcrib.rules import ApprovalStore
 from toolcrib.secrets import Environment
 
@@ -72,6 +75,36 @@ def test_what_a_server_says_of_itself_has_no_credential_that_it_was_given(tmp_pa
 
     for shown in (*asyncio.run(listed()), *(path.read_text() for path in tmp_path.iterdir())):
         assert key not in str(shown) and "<secret_ref:KEY>" in str(shown)
+
+
+@pytest.mark.promise(
+    "mcp-servers.md", "Lists, files of known tools and messages have the reference, never the value."
+)
+@each(
+    "fails_at, what, told",
+    [
+        ("initialize", "", "no initialize of <secret_ref:KEY>"),
+        ("tools/list", "", "no tools/list of <secret_ref:KEY>"),
+        ("tools/call", "", "no tools/call of <secret_ref:KEY>"),
+        ("", "request", '"Basic bWU6<secret_ref:KEY>'),
+        ("", "file", '"Basic bWU6<secret_ref:KEY>'),
+    ],
+)
+async def test_no_error_and_no_other_form_of_a_credential_shows_it(
+    fails_at: str, what: str, told: str, tmp_path: Path
+) -> None:
+    key = "hunter2-hunter3-xyz"
+    expansion = Expansion(secrets=Environment(["KEY"], environ={"KEY": key}))
+    server = plain(env={"TELLS_API_KEY": "<secret_ref:KEY>", "FAILS_AT": fails_at})
+    tools = McpToolset([server], cache=tmp_path, resolve=expansion)
+    seen: list[Any] = []
+    async with Toolbox([tools], autonomy="full", on_event=seen.append) as box:
+        seen += [await tools.ready(), await box.call("plain__do", {"what": what}), tools.servers()]
+    seen += [path.read_text() for path in tmp_path.iterdir()]  # noqa: ASYNC240 - a few small files
+    shown = "\n".join(one.text if isinstance(one, ToolResult) else str(one) for one in seen)
+    assert told in shown
+    for form in (key, key.replace("-", "%2D"), base64.b64encode(f"me:{key}".encode()).decode()):
+        assert form not in shown
 
 
 async def test_what_a_server_asks_and_what_is_passed_on_of_it_has_no_credential() -> None:

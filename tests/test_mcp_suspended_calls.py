@@ -28,6 +28,7 @@ from toolcrib import Agent, Answer, Effect, Question, ToolCall, Verdict
 from toolcrib.agent import Outcome, Reason
 from toolcrib.errors import ErrorCode
 from toolcrib.events import StatusChanged
+from toolcrib.mcp.concealment import concealing_values
 from toolcrib.messages import Request
 from toolcrib.models import Scripted
 from toolcrib.sink import EventLog
@@ -104,6 +105,31 @@ async def test_a_run_waits_at_each_round_of_a_stateless_server_and_the_server_go
         done = await agent.resume(again(second), {sure.id: Answer(Verdict.YES, chosen=("Yes",))})
     assert done.reason is Reason.ANSWERED and result_of(done) == "sure Ann accept"
     assert ASKED == ["begin", "named", "sure Ann"]
+
+
+async def test_a_run_that_is_saved_at_a_question_has_no_credential_of_the_server() -> None:
+    def answer(ctx: Any, params: dict[str, Any]) -> Any:
+        if params.get("inputResponses"):
+            return said("done")
+        wanted = form("Who uses hunter2-hunter3?", name={"type": "string"})
+        return {"resultType": "input_required", "inputRequests": {"who": wanted}, "requestState": "x"}
+
+    agent, tools = agent_over(raw(answer))
+    handle = tools.server("srv")
+    make_link = handle._link
+
+    async def link(*args: Any) -> Any:
+        made = await make_link(*args)
+        made.conceal = concealing_values({"hunter2-hunter3": "(hidden: KEY)"})
+        return made
+
+    handle._link = link
+    async with agent:
+        waiting = await agent.run("Do it.")
+        saved = json.dumps(waiting.to_json())
+        assert "hunter2" not in saved and "Who uses (hidden: KEY)?" in saved
+        done = await agent.resume(json.loads(saved), {waiting.questions[0].id: filled(name="Ann")})
+    assert result_of(done) == "done"
 
 
 def older() -> MCPServer[Any]:

@@ -29,6 +29,7 @@ VALUES = {
     "PHRASE": "correct horse battery",
     "PLAIN": "Zk3vQ9xW2mL7pR4t",
     "UMLAUT": "grüße-aus-köln-42",
+    "ESCAPES": r"C:\new\table%41&amp;rest",
     "SHORT": 'h2"nt&r',
     "TINY": "Qx7-z9",
     "PIN": "83920174",
@@ -49,15 +50,22 @@ FORMS: dict[str, Callable[[str], str]] = {
     "url, lower case": lambda v: "".join(f"%{b:02x}" for b in v.encode()),
     "shell": shlex.quote,
     "repr": repr,
+    "ascii": ascii,
+    "url, latin-1": lambda v: urllib.parse.quote(v, encoding="latin-1"),
     "hex": lambda v: v.encode().hex(),
     "HEX": lambda v: v.encode().hex().upper(),
+    "octal": lambda v: " ".join(f"{b:o}" for b in v.encode()),
+    "octal of three digits": lambda v: "\n".join(f"{b:03o}" for b in v.encode()),
     "base32": lambda v: base64.b32encode(v.encode()).decode(),
     "utf-16": lambda v: v.encode("utf-16-le").decode("latin-1") if v.isascii() else v,
     "terminal colour around": lambda v: f"\x1b[31m{v}\x1b[0m",
 }
 # Forms that only a longer value is recognised in: of a short one, too little would be left.
 LONG_FORMS: dict[str, Callable[[str], str]] = {
-    "upper case": lambda v: v.upper() if v.isascii() else v,
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "capitalised": str.title,
+    "upper case, reversed": lambda v: v.upper()[::-1],
     "json twice": lambda v: json.dumps(json.dumps(v)),
     "url of json": lambda v: urllib.parse.quote(json.dumps(v)),
     "url twice": lambda v: urllib.parse.quote(urllib.parse.quote(v, safe=""), safe=""),
@@ -173,6 +181,18 @@ def test_a_dump_without_offsets_is_read_too(redactor: Redactor, before: int, for
         for text in ("\n".join(rows), "\n".join(["before", *rows, "after"])):
             assert redactor.redact_text(text).found == (name,), text
             assert not any(row.strip() in redactor.redact_json(text).value for row in rows)
+
+
+@each("size", [2, 4, 8])
+@each("more", range(9))
+def test_a_short_word_at_the_end_of_a_dump_is_read_too(redactor: Redactor, more: int, size: int) -> None:
+    data = b"x" * more + VALUES["TOKEN"].encode()
+    rows = [data[at : at + 16] for at in range(0, len(data), 16)]
+    lines = []
+    for at, row in enumerate(rows):
+        words = [row[n : n + size][::-1].hex().rjust(2 * size) for n in range(0, len(row), size)]
+        lines.append(f"{at * 16:08x}: {' '.join(words):<{32 + 16 // size}} {row.decode()}")
+    assert redactor.redact_text("\n".join(lines)).value == "[secret TOKEN]"
 
 
 def test_a_column_of_text_that_looks_like_its_own_edge_hides_no_bytes(redactor: Redactor) -> None:

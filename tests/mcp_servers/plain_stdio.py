@@ -1,11 +1,13 @@
 """A server over stdio in plain Python, without the SDK: it starts in a moment, and does odd things when it is told to.
 
 Its tool, `do` or as `TOOL_NAME` says, takes what to do: "env" gives its environment, "children" starts processes that try to outlive it and gives
-their ids, "chat" writes to stdout and stderr what is no message, "large" gives a text of `size` letters, "sample" and "elicit" ask the client something, "exit" ends it.
+their ids, "chat" writes to stdout and stderr what is no message, "large" gives a text of `size` letters, "sample" and "elicit" ask the client something, "exit" ends it. "request" shows what it would send to a service,
+"file" gives the same as the bytes of a file. The method that `FAILS_AT` names answers with an error.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -27,8 +29,11 @@ def main() -> None:
         message = json.loads(line)
         if "id" not in message:
             continue
-        answer = answer_to(message["method"], message.get("params") or {})
-        reply = {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
+        method = message["method"]
+        fails = method == os.environ.get("FAILS_AT")
+        answer = None if fails else answer_to(method, message.get("params") or {})
+        error = {"code": -32603 if fails else -32601, "message": f"no {method}{TELLS}"}
+        reply = {"result": answer} if answer is not None else {"error": error}
         send({"jsonrpc": "2.0", "id": message["id"], **reply})
 
 
@@ -55,11 +60,26 @@ def answer_to(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         return {}
     if method == "tools/call":
         assert params["name"] == TOOL
+        if params["arguments"]["what"] == "file":
+            blob = base64.b64encode(shown_request().encode()).decode()
+            resource = {"uri": "file:///a", "mimeType": "text/plain", "blob": blob}
+            return {"content": [{"type": "resource", "resource": resource}]}
         return {"content": [{"type": "text", "text": done(**params["arguments"])}]}
     return None
 
 
+def shown_request() -> str:
+    """A request to a service, as a program shows one that failed."""
+    key = os.environ.get("TELLS_API_KEY", "")
+    basic = base64.b64encode(f"me:{key}".encode()).decode()
+    return json.dumps(
+        {"authorization": f"Basic {basic}", "url": f"https://me:{key.replace('-', '%2D')}@a.example"}
+    )
+
+
 def done(what: str, size: int = 0) -> str:
+    if what == "request":
+        return shown_request()
     if what == "env":
         return json.dumps(dict(os.environ))
     if what == "children":

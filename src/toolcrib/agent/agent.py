@@ -186,6 +186,8 @@ class Agent(Generic[Deps, Out]):
             add_read_result(box)
         if checkpoints is not None and not is_object_with(checkpoints, "begin_turn"):
             raise TypeError(f"checkpoints must be a Checkpoints of a workspace, got {checkpoints!r}")
+        if checkpoints is not None:  # what they cover may be changed unasked
+            box._approvals.check_stored_outside(checkpoints.root)
         self._settings = AgentSettings(
             name=name,
             model=model,

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, MISSING, fields
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal
@@ -22,7 +24,14 @@ from toolcrib.errors import as_tuple
 from toolcrib.rules.name_patterns import name_matches, selected
 from toolcrib.visible import on_one_line
 
-__all__ = ["McpServer", "hides_value", "is_reference", "url_without_credentials"]
+__all__ = [
+    "McpServer",
+    "credentials_in",
+    "hides_value",
+    "is_reference",
+    "url_without_credentials",
+    "written_credentials",
+]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TRANSPORTS = ("stdio", "http", "sse")
@@ -161,6 +170,33 @@ def hides_value(name: str, value: Any) -> bool:
     return isinstance(value, str) and bool(value) and names_credential(name) and not is_reference(value)
 
 
+def written_credentials(server: McpServer) -> Iterator[tuple[str, str]]:
+    """The credentials that are written out in a configuration, each after the name that says what it is."""
+    from urllib.parse import parse_qsl, unquote, urlsplit
+
+    for given in (server.env, server.oauth):
+        yield from ((name, value) for name, value in given.items() if hides_value(name, value))
+    yield from (
+        (name, value) for name, value in credentials_in(server.headers.items()) if not is_reference(value)
+    )
+    yield from ((name, value) for _, name, value in _words_of(server.command) if value)
+    with suppress(ValueError):
+        parts = urlsplit(server.url)
+        yield from ((name, value) for name, value in parse_qsl(parts.query) if hides_value(name, value))
+        if parts.password and not is_reference(parts.password):
+            yield "password", unquote(parts.password)
+
+
+def credentials_in(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The credentials in HTTP headers, each after the name of its header, without a scheme such as `Bearer`."""
+    for name, value in headers:
+        if _names_credential(name) and (credential := value.rpartition(" ")[2]):
+            yield name, credential
+
+
+_names_credential = lru_cache(256)(names_credential)
+
+
 def url_without_credentials(url: str) -> str:
     """A URL without a user's name and password, and without the values of its query."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -264,16 +300,19 @@ def _shown(name: str, value: Any) -> Any:
 
 def _without_arguments(command: Sequence[str]) -> list[str]:
     """A command line in which the values of options whose names say that they are credentials are hidden."""
-    shown: list[str] = []
-    hide_next = False
+    return [word.removesuffix(hidden) + "(hidden)" * bool(hidden) for word, _, hidden in _words_of(command)]
+
+
+def _words_of(command: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The words of a command line, each with the name and the value of a credential in it, "" where there is none."""
+    before = ""
     for word in command:
         name, equals, value = word.partition("=")
         option = name.startswith("-")
-        if hide_next and not option and not is_reference(word):
-            shown.append("(hidden)")
+        if before and not option and not is_reference(word):
+            yield word, before, word
         elif equals and hides_value(name, value):
-            shown.append(f"{name}=(hidden)")
+            yield word, name, value
         else:
-            shown.append(word)
-        hide_next = option and not equals and names_credential(name)
-    return shown
+            yield word, "", ""
+        before = name if option and not equals and names_credential(name) else ""

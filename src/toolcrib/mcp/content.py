@@ -182,6 +182,8 @@ def _resource(block: Mapping[str, Any]) -> Part | None:
         return None
     uri, media_type = _words(resource.get("uri")), _words(resource.get("mimeType"))
     text, blob = resource.get("text"), resource.get("blob")
+    if text is None:
+        text = _text_of(blob, media_type)
     own = {
         "resource": _kept({name: value for name, value in resource.items() if name not in ("text", "blob")})
     }
@@ -196,7 +198,7 @@ def _resource(block: Mapping[str, Any]) -> Part | None:
         return Text(
             f"[resource {uri}: {size:,} bytes of {media_type or 'unknown type'}, which cannot be shown]"
         )
-    if isinstance(part, Text) and part.text.startswith("["):
+    if isinstance(part, Text):
         return Text(f"[resource {uri}] {part.text}", part.extras)
     return replace(part, extras={OWN: own})
 
@@ -206,12 +208,18 @@ def _blob(blob: str, family: str, media_type: str, uri: str) -> Part | None:
         return _media(Image if family == "image" else Audio, blob, media_type, family, uri)
     if media_type == "application/pdf":
         return _media(File, blob, media_type, "application", uri)
-    if family == "text" or media_type.endswith(("json", "xml", "yaml")):
-        try:
-            return Text(f"[resource {uri}]\n{base64.b64decode(blob, validate=True).decode()}")
-        except (binascii.Error, ValueError):
-            return None
     return None
+
+
+def _text_of(blob: Any, media_type: str) -> str | None:
+    """The text that the bytes of a resource are; None if they are none."""
+    may_be_text = media_type.startswith("text/") or media_type.endswith(("json", "xml", "yaml"))
+    if not may_be_text or not isinstance(blob, str):
+        return None
+    try:
+        return base64.b64decode(blob, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
 
 
 def _resource_link(block: Mapping[str, Any]) -> Part | None:

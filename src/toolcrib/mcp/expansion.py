@@ -23,8 +23,8 @@ from typing import Any
 
 from toolcrib.credentials import names_credential
 from toolcrib.dataclass import dataclass, replace
-from toolcrib.mcp.concealment import Conceal, unchanged
-from toolcrib.mcp.config import McpServer, hides_value, is_reference
+from toolcrib.mcp.concealment import Conceal, concealing_values
+from toolcrib.mcp.config import McpServer, is_reference, written_credentials
 from toolcrib.secrets.references import REFERENCE
 from toolcrib.secrets.stores import NAME, SecretError, SecretStore
 
@@ -32,10 +32,6 @@ __all__ = ["Expansion", "MissingValue", "concealing", "references_of"]
 
 # A reference of either kind, in one pattern: so nothing that is put in is looked at again.
 _EXPRESSION = re.compile(rf"\$\{{([^}}$]*)\}}|{REFERENCE.pattern}")
-SHORTEST = 6  # characters of a value that is looked for in texts
-MERE_WORD = re.compile(
-    r"[A-Za-z]?[a-z]{1,12}|[A-Z]{1,13}"
-)  # passwords for programs are often 16 small letters
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -155,35 +151,11 @@ def concealing(written: McpServer, resolve: Callable[[McpServer], McpServer]) ->
     """A function that puts the references back into a text, such as a server's last words, in place of credentials.
 
     `resolve` fills in what `written` refers to. Credentials are the values of secrets and inputs, of variables whose
-    names say so, and of settings under such names. A short value stays, because ordinary words could be taken for it.
+    names say so, and what is written out under such names. A short value stays, because ordinary words could be taken
+    for it.
     """
-    own = {name: value for name, value in written.env.items() if hides_value(name, value)}
-    own |= {name: credential_of(value) for name, value in written.headers.items() if hides_value(name, value)}
-    values = {value: f"(hidden: {name})" for name, value in own.items() if len(value) >= SHORTEST}
-    values |= {
-        value: reference for reference, value in _credentials(written, resolve) if len(value) >= SHORTEST
-    }
-    if not values:
-        return unchanged
-    all_values = _any_of(values)
-    no_words = _any_of(value for value in values if not MERE_WORD.fullmatch(value))
-
-    def conceal(text: str, /, *, words: bool = True) -> str:
-        pattern = all_values if words else no_words
-        return text if pattern is None else pattern.sub(lambda match: values[match[0]], text)
-
-    return conceal
-
-
-def _any_of(values: Iterable[str]) -> re.Pattern[str] | None:
-    """An expression for the first of several values, the longest before the others; None if there is no value."""
-    longest_first = sorted(values, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-
-def credential_of(header: str) -> str:
-    """The credential in the value of a header, without a scheme such as `Bearer`."""
-    return header.rpartition(" ")[2]
+    own = {value: f"(hidden: {name})" for name, value in written_credentials(written)}
+    return concealing_values(own | {value: name for name, value in _credentials(written, resolve)})
 
 
 def _credentials(written: McpServer, resolve: Callable[[McpServer], McpServer]) -> list[tuple[str, str]]:

@@ -25,13 +25,16 @@ SEVERAL = re.compile(r"_{2,}")
 def shown_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The name to show for each (server, tool).
 
-    A name that is too long, or that says nothing without its foreign letters, ends in a hash of the pair; so do all
-    names that would be the same. The hash depends on the pair alone, so a name is the same in every process.
+    A name that is too long, or that says nothing without its foreign letters, ends in a hash of the pair; so do
+    names that would be the same. The hash depends on the pair alone, so a name is the same in every process. A tool
+    whose names need no change has its name whatever else is listed: a rule about it goes on to mean it.
 
     >>> shown_names([("git", "log"), ("my.server", "read file")])
     {('git', 'log'): 'git__log', ('my.server', 'read file'): 'my_server__read_file'}
     >>> shown_names([("a", "x.y"), ("a", "x y")])
     {('a', 'x.y'): 'a__x_y_7ace4eaa', ('a', 'x y'): 'a__x_y_2f084c7e'}
+    >>> shown_names([("a", "x.y"), ("a", "x_y")])
+    {('a', 'x.y'): 'a__x_y_7ace4eaa', ('a', 'x_y'): 'a__x_y'}
     """
     plain = {pair: _plain(*pair) for pair in tools}
     hashed = {pair for pair, name in plain.items() if not name or len(name) > LONGEST}
@@ -41,7 +44,7 @@ def shown_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         same = {pair for pair, name in shown.items() if times[name] > 1} - hashed
         if not same:
             return shown
-        hashed |= same
+        hashed |= {pair for pair in same if plain[pair] != SEPARATOR.join(pair)} or same
 
 
 def possible_names(server: str, tool: str) -> list[str]:

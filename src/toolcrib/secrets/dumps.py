@@ -30,6 +30,9 @@ LINE = re.compile(
     ))$""",
     re.VERBOSE,
 )
+# A line of `xxd -e` whose last word is short: it stands at the right end of its column. And all lines of such a dump.
+WORDS = rb"(?m)^[0-9A-Fa-f]{4,16}:((?:[ ][0-9A-Fa-f]{4,16})*+(?:[ ]{3,}[0-9A-Fa-f]{2,14})%b)[ ]{2}[^\n]*$"
+SHORT_WORD, OF_WORDS = re.compile(WORDS % b""), re.compile(WORDS % b"?")
 # Lines without the number of their first byte, as `od -An` prints them; the last of them may be short.
 BARE = re.compile(
     rb"(?m)^[ \t]*+(?:[0-9A-Fa-f]{2,8}(?:[ \t]+[0-9A-Fa-f]{2,8})*|\S{1,3}(?:[ \t]{2,}\S{1,3})*)[ \t]*$"
@@ -94,8 +97,8 @@ class Format(NamedTuple):
 
 def _format(word: bytes, read: Callable[[bytes], bytes], first: bytes = b"") -> Format:
     blank = rb"[ \t\r\f\v]"
-    line = rb"^%b*+%b(?:%b)(?:%b++(?:%b))*+%b*+$" % (blank, first, word, blank, word, blank)
-    return Format(re.compile(rb"(?m)%b(?:\n%b)*+" % (line, line)), read)
+    line = rb"(?:%b)(?:%b++(?:%b))*+%b*+$" % (word, blank, word, blank)
+    return Format(re.compile(rb"(?m)^%b*+%b%b(?:\n%b*+%b)*+" % (blank, first, line, blank, line)), read)
 
 
 HEX = rb"(?:[0-9A-Fa-f]{2}){1,8}+"
@@ -141,6 +144,8 @@ def dumps_in(data: bytes) -> Iterator[Dump]:
     """Every reading of the dumps in a text. A dump is lines that follow each other and are read in the same way."""
     if LINE.search(data) is not None:
         yield from _dumps_of(LINE, data)
+        if SHORT_WORD.search(data) is not None:
+            yield from _dumps_of(OF_WORDS, data)
     if BEGINS_BARE.search(data) is not None:
         yield from _dumps_of(BARE, data)
 

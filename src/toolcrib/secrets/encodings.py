@@ -14,9 +14,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
 from toolcrib.dataclass import dataclass
+from toolcrib.secrets.decodings import decodings
 
 __all__ = ["MIN_VALUE", "SecretEncoding", "encodings_of", "flatten"]
 
@@ -61,10 +63,11 @@ def encodings_of(name: str, value: str) -> tuple[list[SecretEncoding], list[Secr
     stripped = value.strip()  # a line break at the end of a variable or a file is seldom printed
     for part in dict.fromkeys([value, *([stripped] if len(stripped) >= MIN_VALUE else ()), *more]):
         for turned in (part, part[::-1]):
-            raw = turned.encode("utf-8", "surrogatepass")
-            letters = flatten(raw)
-            if len(letters) >= MIN_FLAT:
-                flat.setdefault(letters, SecretEncoding(letters, name, *_dropped_ends(raw)))
+            if len(flatten(turned.encode("utf-8", "surrogatepass"))) >= MIN_FLAT:
+                for raw in _as_decoded(turned):
+                    letters = flatten(raw)
+                    if len(letters) >= MIN_FLAT:
+                        flat.setdefault(letters, SecretEncoding(letters, name, *_dropped_ends(raw)))
             else:
                 for spelling in _spellings(turned):
                     exact.setdefault(spelling, SecretEncoding(spelling, name))
@@ -77,6 +80,19 @@ def encodings_of(name: str, value: str) -> tuple[list[SecretEncoding], list[Secr
     return list(flat.values()), list(exact.values())
 
 
+def _as_decoded(value: str) -> Iterator[bytes]:
+    """The value in each case, as it stands and as it looks in a text whose escapes were decoded.
+
+    Flattening makes upper and lower case one for ASCII alone. What looks like an escape in the value (`C:\\new`) is
+    decoded with those that a program has added (`&amp;`). An escape may stand for a character (`\\xfc`) or for a byte.
+    """
+    cases = (value,) if value.isascii() else (value, value.upper(), value.lower(), value.title())
+    for cased in cases:
+        yield from (decoding.data for decoding in decodings(cased.encode("utf-8", "surrogatepass")))
+        with suppress(UnicodeEncodeError):
+            yield cased.encode("latin-1")
+
+
 def _encodings(value: str) -> Iterator[bytes]:
     """The value in encodings that change its letters. In long ones, case and separators do not count."""
     raw = value.encode("utf-8", "surrogatepass")
@@ -85,7 +101,7 @@ def _encodings(value: str) -> Iterator[bytes]:
         yield data.hex().upper().encode()
         yield from _base64(data)
     yield from _base32(raw)
-    for shape in ("\\x%02x", "0x%02x,", "%d,", "\\u00%02x"):
+    for shape in ("\\x%02x", "0x%02x,", "%d,", "%03o,", "%o,", "\\u00%02x"):
         yield "".join(shape % byte for byte in raw).encode()
 
 

@@ -7,6 +7,7 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
@@ -17,6 +18,7 @@ from toolcrib.errors import belongs_to_caller
 from toolcrib.fingerprint import fingerprint
 from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Ready, ResolvedTool
+from toolcrib.private_files import state_folder
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.resources import base_folder
@@ -237,6 +239,17 @@ class Approvals:
         made = copy.copy(self)
         made._mask = mask
         return made
+
+    def check_stored_outside(self, workspace: str) -> None:
+        """Raise ValueError if approvals are stored in a workspace: a tool that may change its files could approve.
+
+        The user's state folder may lie in it, because the command line keeps tools from that.
+        """
+        if (path := getattr(self._storage, "path", None)) is None:
+            return
+        place = Path(os.path.realpath(path))
+        if place.is_relative_to(workspace) and not place.is_relative_to(os.path.realpath(state_folder())):
+            raise ValueError(f"approvals must be stored outside of the workspace {workspace}, got {path}")
 
     def add(
         self,

@@ -7,6 +7,7 @@
 | it answers with a task                       | the task is polled until it has ended                               |
 | it answers with an error                     | `tool_error`, in the server's words                                 |
 | it cannot be started or reached              | `failed`: nothing was sent                                          |
+| it defines the tool otherwise by now         | `tool_changed`: nothing was sent                                    |
 | the connection breaks after the call is sent | `outcome_unknown`; `tool_error` if the tool may run twice           |
 | no answer and no progress in time            | the same, after the server was told to stop                         |
 
@@ -28,12 +29,13 @@ from toolcrib.effect import Effect
 from toolcrib.errors import ErrorCode
 from toolcrib.facts import MaxOutput
 from toolcrib.mcp.client.elicit import CannotAsk
-from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
+from toolcrib.mcp.client.errors import ConnectionLost, DefinitionChanged, ServerUnavailable
 from toolcrib.mcp.client.requests import ServerRequests
 from toolcrib.mcp.client.running import RemoteFailure, RunningCall, TimedOut
 from toolcrib.mcp.client.tasks import task_result
 from toolcrib.mcp.content import OWN, as_wire, received
 from toolcrib.result import ToolResult
+from toolcrib.toolbox import model_messages
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -52,12 +54,22 @@ UI = "ui"
 
 
 async def call_remote(
-    ctx: Context[Any], server: RemoteServer, definition: CalledTool, arguments: Mapping[str, Any]
+    ctx: Context[Any],
+    server: RemoteServer,
+    definition: CalledTool,
+    arguments: Mapping[str, Any],
+    admit: Callable[[], Awaitable[None]],
 ) -> ToolResult:
-    """Call a tool of a server. Always gives a result, except that it is cancelled with its task, or is suspended."""
+    """Call a tool of a server. Always gives a result, except that it is cancelled with its task, or is suspended.
+
+    `admit` is awaited when the server runs and before the call is begun; it raises DefinitionChanged.
+    """
 
     async def send(call: RunningCall, requests: ServerRequests, given: Given) -> Any:
         connection, headers = await call.reached()
+        if given == Given():
+            with call.paused():
+                await admit()
         return await connection.call_tool(
             definition.name,
             arguments,
@@ -123,16 +135,19 @@ async def answer_of(
         how = f"gave no result within {problem.seconds:.3g} seconds, and was told to stop"
         return _with_remarks(_lost(name, how, twice=twice, code=ErrorCode.TIMED_OUT), call)
     except ServerUnavailable as problem:
-        return _unavailable(ctx, name, problem)
+        return _unavailable(call, problem)
+    except DefinitionChanged:
+        return model_messages.tool_changed(ctx.tool)
     except ConnectionLost as problem:
-        ctx.note(str(problem))
+        ctx.note(call.concealed(str(problem)))
         return _with_remarks(_lost(name, "lost the connection after the call was sent", twice=twice), call)
     except RemoteFailure as problem:
         told = call.concealed(problem.words)
         result = _failed(name, told, unknown=problem.unknown and not twice)
         return _with_remarks(result, call)
     except CannotAsk as refusal:
-        result = _failed(name, f"could not go on, because {refusal}", unknown=False)
+        told = call.concealed(f"could not go on, because {refusal}")
+        result = _failed(name, told, unknown=False)
         return _with_remarks(result, call)
     return call.concealed(data, words=words), call.remarks
 
@@ -154,7 +169,9 @@ async def _conversation(call: RunningCall, requests: ServerRequests, send: Send)
         if wanted is not None:
             asked, responses, own = wanted.get("inputRequests"), None, _state(wanted)
             if isinstance(asked, Mapping) and asked:
-                call.save({"kind": "input", "round": rounds, "wanted": dict(wanted)})
+                asked = {key: call.concealed(one, words=False) for key, one in asked.items()}
+                saved = {"inputRequests": asked, "requestState": own}
+                call.save({"kind": "input", "round": rounds, "wanted": saved})
                 responses = await requests.responses(call, asked)
             else:
                 await asyncio.sleep(pause)
@@ -259,10 +276,10 @@ def _lost(name: str, words: str, *, twice: bool, code: ErrorCode = ErrorCode.TOO
     return ToolResult.of(f"The server {name!r} {words}. The call can be made again.", code=code)
 
 
-def _unavailable(ctx: Context[Any], name: str, problem: ServerUnavailable) -> ToolResult:
-    ctx.note(str(problem))
+def _unavailable(call: RunningCall, problem: ServerUnavailable) -> ToolResult:
+    call.ctx.note(call.concealed(str(problem)))
     return ToolResult.of(
-        f"The server {name!r} is not available now; nothing was sent. Go on without it, or try again later.",
+        f"The server {call.server!r} is not available now; nothing was sent. Go on without it, or try again later.",
         code=ErrorCode.FAILED,
     )
 

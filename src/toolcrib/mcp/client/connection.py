@@ -252,7 +252,9 @@ class Connection:
         if self.modern:
             self._wire.stamp(self.protocol, method, data, options)
         try:
-            with bounded_log(self._log_lines):  # the SDK reads an answer in the context of its request
+            with bounded_log(
+                self._log_lines, self.conceal
+            ):  # the SDK reads an answer in the context of its request
                 answer: Any = await self._wire.send_raw_request(method, data, options)
         except MCPError as problem:
             if _says_closed(problem):
@@ -351,12 +353,12 @@ class Connection:
         """Enter the connection, wait until it ends, leave it: all in this task."""
         try:
             async with AsyncExitStack() as stack:
-                stack.enter_context(bounded_log(self._log_lines))
+                stack.enter_context(bounded_log(self._log_lines, self.conceal))
                 read, write = await stack.enter_async_context(self.link.streams())
                 from toolcrib.mcp.client.handshake import negotiate, new_session
 
                 self.session, self._wire, self._claims = new_session(
-                    read, write, self._options, self._on_message, self._warn
+                    read, write, self._options, self._on_message, self._warn, self.conceal
                 )
                 await stack.enter_async_context(self.session)
                 await negotiate(self.session, era)
@@ -416,7 +418,7 @@ class Connection:
             )
 
     def _explained(self, why: str) -> str:
-        more = self.link.explanation()
+        why, more = self.conceal(why), self.link.explanation()
         return f"MCP server {self.name!r}: {why}" + (f"; {more}" if more and more not in why else "")
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "NOT_SENT",
     "STATUS",
     "ConnectionLost",
+    "DefinitionChanged",
     "ServerUnavailable",
     "in_place_of_answer",
     "leaf_of",
@@ -36,6 +37,10 @@ class ServerUnavailable(Exception):
 
 class ConnectionLost(Exception):
     """The connection broke after a request was sent: whether the server did the work is unknown."""
+
+
+class DefinitionChanged(Exception):
+    """A server no longer lists a tool as it was defined when a call of it was decided on. Nothing was sent."""
 
 
 def in_place_of_answer(problem: BaseException) -> Mapping[str, Any] | None:

@@ -6,22 +6,25 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolcrib.mcp.concealment import Conceal
+
 __all__ = ["Wire", "negotiate", "new_session"]
 
 
 class Wire:
-    """The SDK's dispatcher with four additions.
+    """The SDK's dispatcher with five additions.
 
-    It repairs a sloppy server's answers in the handshake. It records the stamp of the session's requests, so that ours
-    carry it, too. It drops notifications that cannot be read, for each of which the SDK would log a traceback. And it
-    says when the connection has ended.
+    It takes credentials out of the server's errors. It repairs a sloppy server's answers in the handshake. It records
+    the stamp of the session's requests, so that ours carry it, too. It drops notifications that cannot be read, for
+    each of which the SDK would log a traceback. And it says when the connection has ended.
     """
 
-    def __init__(self, inner: Any, warn: Callable[[str], None]) -> None:
+    def __init__(self, inner: Any, warn: Callable[[str], None], conceal: Conceal) -> None:
         self.ended = asyncio.Event()
         self.protocol = "2025-11-25"
         self._inner = inner
         self._warn = warn
+        self._conceal = conceal
         self._stamp: dict[str, Any] = {}
 
     @property
@@ -37,7 +40,8 @@ class Wire:
             except KeyError:
                 pass  # not one of the protocol's core
             except ValueError:
-                self._warn(f"it sends notifications that cannot be read, such as {method[:80]!r}; ignored")
+                shown = self._conceal(method)[:80]
+                self._warn(f"it sends notifications that cannot be read, such as {shown!r}; ignored")
                 return
             await on_notify(context, method, params)
 
@@ -52,12 +56,17 @@ class Wire:
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: Any = None
     ) -> dict[str, Any]:
+        from mcp import MCPError
+
         if method == "server/discover":
             meta = (params or {}).get("_meta") or {}
             self._stamp = {
                 key: value for key, value in meta.items() if key.startswith("io.modelcontextprotocol/")
             }
-        answer: dict[str, Any] = await self._inner.send_raw_request(method, params, opts)
+        try:
+            answer: dict[str, Any] = await self._inner.send_raw_request(method, params, opts)
+        except MCPError as problem:
+            raise MCPError(problem.code, self._conceal(problem.message), problem.data) from None
         if method in ("initialize", "server/discover"):
             answer = _repaired(answer)
         return answer
@@ -84,7 +93,12 @@ class Wire:
 
 
 def new_session(
-    read: Any, write: Any, options: Mapping[str, Any], tell: Any, warn: Callable[[str], None]
+    read: Any,
+    write: Any,
+    options: Mapping[str, Any],
+    tell: Any,
+    warn: Callable[[str], None],
+    conceal: Conceal,
 ) -> tuple[Any, Wire, dict[str, Any]]:
     """A session over two streams, its wire, and the results that extensions claim, by their `resultType`.
 
@@ -101,7 +115,7 @@ def new_session(
     claims = {extension.identifier: tuple(extension.claims()) for extension in extensions}
     bindings = [binding for extension in extensions for binding in extension.notifications()]
     dispatcher = JSONRPCDispatcher(read, write)
-    wire = Wire(dispatcher, warn)
+    wire = Wire(dispatcher, warn, conceal)
     session = ClientSession(
         dispatcher=wire,
         message_handler=tell,

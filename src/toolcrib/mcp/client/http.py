@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import lru_cache
 from typing import Any
 
-from toolcrib.credentials import names_credential
 from toolcrib.mcp.client.errors import LOST, NOT_SENT, STATUS
 from toolcrib.mcp.client.reading import read_message
-from toolcrib.mcp.concealment import Conceal, unchanged
-from toolcrib.mcp.expansion import MERE_WORD, SHORTEST, credential_of
+from toolcrib.mcp.concealment import Conceal, concealing_values, unchanged
+from toolcrib.mcp.config import credentials_in
 from toolcrib.visible import on_one_line
 
 __all__ = ["HttpLink", "proxy_for"]
@@ -56,31 +54,26 @@ class HttpLink:
         self.status: int | None = None  # of the last answer
         self._problem = ""
         self._conceal = conceal
-        self._sent: dict[str, str] = {}  # credentials, each with the name of its header; last sent, last here
+        self._sent: dict[str, str] = {}  # credentials, each with what is shown instead; last sent, last here
+        self._conceal_sent: Conceal = unchanged
 
     def explanation(self) -> str:
         """What the last request failed with; "" if it did not."""
-        return self.conceal(self._problem)
+        return self._problem
 
     def conceal(self, text: str, /, *, words: bool = True) -> str:
         """As `Conceal`: without the credentials of its configuration, and those that were sent last."""
-        text = self._conceal(text, words=words)
-        sent = self._sent.copy()  # at once: other threads read texts while the connection's own one sends
-        for value in sorted((value for value in sent if value in text), key=len, reverse=True):
-            if not words and MERE_WORD.fullmatch(value):
-                continue
-            text = text.replace(value, f"(hidden: {sent[value]})")
-        return text
+        return self._conceal_sent(self._conceal(text, words=words), words=words)
 
     def sent(self, headers: Iterable[tuple[str, str]]) -> None:
         """Remember the credentials in the headers of a request: a token that was renewed, or of one caller."""
-        for name, value in headers:
-            secret = credential_of(value) if _names_credential(name) else ""
-            if len(secret) >= SHORTEST:
-                self._sent.pop(secret, None)  # so that those in use are the last to be forgotten
-                self._sent[secret] = name
-                if len(self._sent) > REMEMBERED:
-                    del self._sent[next(iter(self._sent))]
+        for name, secret in credentials_in(headers):
+            known = self._sent.pop(secret, None)  # so that those in use are the last to be forgotten
+            self._sent[secret] = f"(hidden: {name})"
+            if len(self._sent) > REMEMBERED:
+                del self._sent[next(iter(self._sent))]
+            if known is None:
+                self._conceal_sent = concealing_values(self._sent.copy())
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[Any, Any]]:
@@ -119,10 +112,7 @@ class HttpLink:
         return client
 
     def failed(self, problem: str) -> None:
-        self._problem = problem
-
-
-_names_credential = lru_cache(256)(names_credential)
+        self._problem = self.conceal(problem)
 
 
 def proxy_for(url: str) -> str | None:
@@ -232,7 +222,7 @@ def _make() -> Any:
             if own and not (status == 404 and in_session):
                 return httpx2.Response(status, headers=headers, content=body)
             text = "" if encoded or not kind.startswith("text/plain") else body.decode("utf-8", "replace")
-            shown = f"{words}: {on_one_line(text, SHOWN)}" if text else words
+            shown = f"{words}: {on_one_line(self._link.conceal(text), SHOWN)}" if text else words
             headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
             answer = _error(LOST, shown, {STATUS: status})
             return httpx2.Response(status, headers=headers, json=answer)

@@ -152,12 +152,18 @@ class Pins:
         self._found: dict[tuple[str, str], tuple[Suspicion, ...]] = {}
         self._doubted: set[str] = set()
         self.problem = ""
-        self.version = 0  # changes with the pins
+        self._version = 0
 
     @classmethod
     def of_user(cls) -> Pins:
         """The pins of this user, below the user's state folder."""
         return cls(state_folder() / "mcp-pins.json")
+
+    @property
+    def version(self) -> int:
+        """A number that changes with the pins, also when another process, such as `mcp approve`, changes them."""
+        self._read()
+        return self._version
 
     @property
     def stored(self) -> bool:
@@ -167,11 +173,11 @@ class Pins:
     def judge(self, tools: Sequence[tuple[McpServer, RemoteDefinition]]) -> list[JudgedTool]:
         """Each tool with what follows from its pin. All tools of all servers are given: one may name another."""
         pins = self._read()
-        gone = _of_tools_that_are_gone(pins, tools)
+        shown = _by_shown_names(pins)
         foreign = foreign_names((server.name, tool.name) for server, tool in tools)
         names = hashlib.sha256(repr(sorted((s.name, t.name) for s, t in tools)).encode()).hexdigest()
         return [
-            self._judged(_pin_of(pins, gone, server, tool), tool, foreign, names) for server, tool in tools
+            self._judged(_pin_of(pins, shown, server, tool), tool, foreign, names) for server, tool in tools
         ]
 
     def approve(self, server: McpServer, definition: RemoteDefinition) -> None:
@@ -190,14 +196,14 @@ class Pins:
             return
         self._change(lambda pins: pins.__setitem__(key, pin))
         if known is not None or pin.hash in self._doubted:  # what a model is shown changes
-            self.version += 1
+            self._version += 1
 
     def forget(self, server: McpServer) -> int:
         """Remove the pins of a server; returns how many there were. Raises ToolcribError."""
         gone = [key for key in self._read() if key[:2] == (server.name, server.source)]
         if gone:
             self._change(lambda pins: [pins.pop(key, None) for key in gone])
-            self.version += 1
+            self._version += 1
         return len(gone)
 
     def _judged(
@@ -229,6 +235,7 @@ class Pins:
         with self._lock:
             stamp = self._file.stamp()
             if stamp != self._stamp or not stamp:
+                before = self._pins, self.problem
                 self._stamp = stamp
                 try:
                     self._pins = _indexed(self._file.read())
@@ -236,6 +243,7 @@ class Pins:
                 except (ToolcribError, KeyError, TypeError) as problem:
                     self._pins = {}
                     self.problem = str(problem)
+                self._version += (self._pins, self.problem) != before
             return self._pins
 
     def _change(self, change: Callable[[dict[Key, _Pin]], Any]) -> None:
@@ -243,9 +251,12 @@ class Pins:
             change(self._pins)
             return
         with self._file.changing():
+            self._read()
             pins = _indexed(self._file.read())
             change(pins)
             self._file.write([_as_dict(pin) for pin in pins.values()])
+            with self._lock:
+                self._stamp, self._pins = self._file.stamp(), pins
 
 
 def _withheld(tool: RemoteDefinition, foreign: Mapping[str, Any]) -> RemoteDefinition:
@@ -276,30 +287,26 @@ def _lines(definition: RemoteDefinition) -> list[str]:
     return lines
 
 
-def _of_tools_that_are_gone(
-    pins: Mapping[Key, _Pin], tools: Iterable[tuple[McpServer, RemoteDefinition]]
-) -> dict[Key, _Pin]:
-    """The pins of tools that are not listed now, each under every name by which its tool may have been shown."""
-    listed = {(server.name, server.source, tool.name) for server, tool in tools}
+def _by_shown_names(pins: Mapping[Key, _Pin]) -> dict[Key, _Pin]:
+    """The pins, each under every name by which its tool may have been shown."""
     return {
         (pin.server, pin.source, name): pin
-        for key, pin in pins.items()
-        if key not in listed
+        for pin in pins.values()
         for name in possible_names(pin.server, pin.tool)
     }
 
 
 def _pin_of(
-    pins: Mapping[Key, _Pin], gone: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
+    pins: Mapping[Key, _Pin], shown: Mapping[Key, _Pin], server: McpServer, tool: RemoteDefinition
 ) -> _Pin | None:
-    """The pin of a tool, or of a tool that is gone and may have been shown by the same name.
+    """The pin of a tool, or of another tool that may have been shown by the same name.
 
     Rules go by the name that is shown.
     """
     if own := pins.get((server.name, server.source, tool.name)):
         return own
-    names = possible_names(server.name, tool.name) if gone else ()
-    return next((pin for name in names if (pin := gone.get((server.name, server.source, name)))), None)
+    names = possible_names(server.name, tool.name) if shown else ()
+    return next((pin for name in names if (pin := shown.get((server.name, server.source, name)))), None)
 
 
 def _indexed(listed: Iterable[Any]) -> dict[Key, _Pin]:

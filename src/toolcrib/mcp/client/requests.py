@@ -119,36 +119,41 @@ class ServerRequests:
         from mcp_types import ErrorData
 
         call = self._call_that_asks()
-        if call is None:
-            return (
-                {"action": "cancel"}
-                if method == "elicitation/create"
-                else ErrorData(code=INVALID_REQUEST, message="no call is running that this could belong to")
-            )
         request = {"method": method, "params": as_wire(params)}
         try:
-            return (await in_loop(call.loop, self._answered_for(call, request)))["it"]
+            answer = None if call is None else await in_loop(call.loop, self._answered_for(call, request))
         except CannotAsk as refusal:
             return ErrorData(code=INVALID_REQUEST, message=str(refusal))
+        if answer is None and method == "elicitation/create":
+            return {"action": "cancel"}
+        return answer or ErrorData(
+            code=INVALID_REQUEST, message="no call is running that this could belong to"
+        )
 
-    async def _answered_for(self, call: RunningCall, request: dict[str, Any]) -> dict[str, Any]:
-        """The same as `_answered_while_open`, in the context of the call: another may have opened the connection."""
-        work = self._answered_while_open(call, request)
-        return await asyncio.get_running_loop().create_task(work, context=call.context.copy())
+    async def _answered_for(self, call: RunningCall, request: dict[str, Any]) -> Any:
+        """The response to a request for which the server waits on its connection; None where the call is over first.
 
-    async def _answered_while_open(self, call: RunningCall, request: dict[str, Any]) -> dict[str, Any]:
-        """The response to a request while the server waits for it on its connection, which cannot be saved."""
+        A question that waits then is withdrawn.
+        """
+        work = self.responses(call, {"it": request})
+        context = call.context.copy()  # another call may have opened the connection
+        answer = asyncio.get_running_loop().create_task(work, context=context)
+        first: list[asyncio.Future[Any]] = [answer, call.over]
         try:
-            return await self.responses(call, {"it": request})
-        except Suspended as suspended:
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()["it"]
+        except Suspended as suspended:  # the connection cannot be saved
             call.interrupt(suspended)  # the tool may run twice: it is called anew when the answer is there
-            await call.ended()
-            return {"it": {"action": "cancel"}}
+        finally:
+            answer.cancel()
+        await call.ended()
+        return None
 
     def _call_that_asks(self) -> RunningCall | None:
         """The call that a request belongs to: the last one, if all that run are of one run."""
-        runs = {_run_of(call) for call in self._calls}
-        return self._calls[-1] if len(runs) == 1 else None
+        calls = [call for call in self._calls if not call.over.done()]
+        return calls[-1] if len(set(map(_run_of, calls))) == 1 else None
 
     # -- calls
 

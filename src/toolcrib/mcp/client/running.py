@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.mcp.concealment import concealed
+from toolcrib.mcp.concealment import Conceal, concealed, concealing_values, unchanged
+from toolcrib.mcp.config import credentials_in
 from toolcrib.visible import on_one_line
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class RunningCall:
         self.server = remote.config.name
         self._remote = remote
         self._connection: RemoteConnection | None = None
+        self._conceal_own: Conceal = unchanged
         self.loop = asyncio.get_running_loop()
         self.remarks: list[str] = []  # what the model is told beside the result
         self.questions = 0  # of the server to the person
@@ -72,6 +74,9 @@ class RunningCall:
         self._paused_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._interrupted: asyncio.Future[BaseException] = self.loop.create_future()
+        self.over: asyncio.Future[None] = (
+            self.loop.create_future()
+        )  # done when there is a result, or it is left
         self._ended: asyncio.Future[None] = self.loop.create_future()
         self._progress = -math.inf
         self._reported = -math.inf
@@ -83,11 +88,19 @@ class RunningCall:
 
         The server is started first if need be. Raises ServerUnavailable.
         """
-        self._connection = await self._remote.connected()
-        return self._connection, self._remote.headers
+        self._connection, headers = await self._remote.connected(), self._remote.headers
+        if headers and self._conceal_own is unchanged:
+            own = {value: f"(hidden: {name})" for name, value in credentials_in(headers.items())}
+            self._conceal_own = concealing_values(own)
+        return self._connection, headers
 
     def concealed(self, value: Any, *, words: bool = True) -> Any:
-        """JSON data of the server without the credentials that it was sent or started with; `words` as in `Conceal`."""
+        """JSON data of the server without the credentials that it was sent or started with; `words` as in `Conceal`.
+
+        A connection for many users remembers only the last credentials, so those of this call are taken out first.
+        """
+        if self._conceal_own is not unchanged:
+            value = concealed(value, self._conceal_own, words=words)
         return value if self._connection is None else concealed(value, self._connection.conceal, words=words)
 
     def check_alive(self) -> None:
@@ -108,6 +121,7 @@ class RunningCall:
                 raise self._interrupted.result()
             return task.result()
         finally:
+            self.over.set_result(None)
             if self._timer is not None:
                 self._timer.cancel()
             if not task.done():

@@ -79,6 +79,8 @@ class ServerHandle:
         self._tasks: set[asyncio.Task[None]] = set()
         self._warnings: list[str] = []
         self._relisting = False
+        self._listing: asyncio.Task[None] | None = None  # the last reading of a list that may have changed
+        self._listed_at = -RELIST
         self._failures = 0
         self._not_before = 0.0
         self._started_at = 0.0
@@ -97,9 +99,11 @@ class ServerHandle:
 
     def tools(self) -> list[RemoteDefinition]:
         """The tools that are used of it, as far as they are known; `McpServer.tools` chooses among those for models."""
-        if self._manifest is None:
-            return []
-        return [tool for tool in self._manifest.tools if tool.for_model and self.config.uses(tool.name)]
+        listed = () if self._manifest is None else self._manifest.tools
+        return [tool for tool in listed if self._is_used(tool)]
+
+    def _is_used(self, tool: RemoteDefinition) -> bool:
+        return tool.for_model and self.config.uses(tool.name)
 
     def status(self) -> ServerStatus:
         manifest, connection = self._manifest, self._connection
@@ -185,7 +189,7 @@ class ServerHandle:
                 async with asyncio.timeout(self.config.start_timeout):
                     await self._list(connection)
             elif not self._manifest.fresh(self._clock()):
-                self._follow(self._list(connection))
+                self._listing = self._follow(self._list(connection))
         except BaseException as problem:
             self._connection = None
             await connection.close()
@@ -272,11 +276,20 @@ class ServerHandle:
         connection = await self.connected()
         await in_loop(connection.loop, self._list(connection))
 
+    async def definition_now(self, name: str) -> RemoteDefinition | None:
+        """A tool as the server defines it now; None for one that is not used. Waits for a list that is being read."""
+        listing = self._listing
+        if listing is not None and not listing.done() and not listing.get_loop().is_closed():
+            await in_loop(listing.get_loop(), _ended(listing, self.config.start_timeout))
+        listed = () if self._manifest is None else self._manifest.tools
+        return next((tool for tool in listed if tool.name == name and self._is_used(tool)), None)
+
     async def _list(self, connection: Connection) -> None:
         """List the tools, and keep the list."""
         from mcp import MCPError
         from mcp_types import METHOD_NOT_FOUND
 
+        self._listed_at = asyncio.get_running_loop().time()
         try:
             listed, first, problems = await read_list(connection, "tools/list", "tools")
         except MCPError as problem:
@@ -315,12 +328,12 @@ class ServerHandle:
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method == CHANGED and self._connection is not None and not self._relisting:
             self._relisting = True
-            self._follow(self._relist(self._connection))
+            self._listing = self._follow(self._relist(self._connection))
 
     async def _relist(self, connection: Connection) -> None:
         """List the tools again, because the server says that they have changed; not more often than each second."""
         try:
-            await asyncio.sleep(RELIST)
+            await asyncio.sleep(self._listed_at + RELIST - asyncio.get_running_loop().time())
         finally:
             self._relisting = False
         await self._list(connection)
@@ -373,7 +386,7 @@ class ServerHandle:
         self._failures, self._not_before = 0, 0.0
         self._set(ServerState.CONFIGURED if self._manifest is None else ServerState.KNOWN)
 
-    def _follow(self, work: Any) -> None:
+    def _follow(self, work: Any) -> asyncio.Task[None]:
         """Do some work in the background. It ends with the handle; what it fails with is a warning."""
 
         async def followed() -> None:
@@ -385,6 +398,7 @@ class ServerHandle:
         task = asyncio.ensure_future(followed())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def warn(self, words: str) -> None:
         """Note something that is wrong with the server; each thing once."""
@@ -396,6 +410,10 @@ class ServerHandle:
         if state is not self.state:
             self.state = state
             self._changed(self)
+
+
+async def _ended(task: asyncio.Task[None], seconds: float) -> None:
+    await asyncio.wait([task], timeout=seconds)
 
 
 def _with_valid_headers(tools: list[RemoteDefinition]) -> tuple[list[RemoteDefinition], list[str]]:

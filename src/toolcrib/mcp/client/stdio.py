@@ -178,8 +178,8 @@ class StdioLink:
             return SessionMessage(read[0])
         self._stray += 1
         if self._stray == 1:
-            shown = on_one_line(line[: SHOWN_LINE * 4].decode("utf-8", "replace"), SHOWN_LINE)
-            shown = self.conceal(shown)
+            beginning = line[: SHOWN_LINE * 40].decode("utf-8", "replace")
+            shown = on_one_line(self.conceal(beginning), SHOWN_LINE)
             self._warn(f"it writes to its standard output what is no message, first {shown!r}; ignored")
         return _unreadable(line, "the server's answer is no message of the protocol")
 

@@ -13,6 +13,7 @@ from toolcrib.facts import Facts
 from toolcrib.function import FunctionTool
 from toolcrib.hooks import FunctionHooks
 from toolcrib.mcp.client.definitions import RemoteDefinition
+from toolcrib.mcp.client.errors import DefinitionChanged
 from toolcrib.mcp.client.pins import JudgedTool, Pins, PinState, definition_hash
 from toolcrib.question import Preview
 from toolcrib.visible import on_one_line
@@ -67,15 +68,24 @@ class RemoteTool(FunctionTool[..., Any]):
     async def _call(self, arguments: dict[str, Any], ctx: Context[Any]) -> Any:
         from toolcrib.mcp.client.calling import call_remote
 
-        if not self._pinned:  # the call was allowed, or a person has said yes to it
+        if self.server.identities is None:
+            return await call_remote(ctx, self.server, self.remote, arguments, self._admit)
+        async with self.server.identities.caller_of(ctx) as caller:
+            return await call_remote(ctx, caller, self.remote, arguments, self._admit)
+
+    async def _admit(self) -> None:
+        """Pin the definition when a call is about to be sent, which was allowed or to which a person has said yes.
+
+        Raises DefinitionChanged if the server has another definition by now: it may have changed while it did not run.
+        """
+        now = await self.server.definition_now(self.remote.name)
+        if now is None or (now is not self.remote and definition_hash(now) != self.judged.hash):
+            raise DefinitionChanged
+        if not self._pinned:
             if self._pins.stored:
                 await asyncio.to_thread(self._pin)
             else:
                 self._pin()
-        if self.server.identities is None:
-            return await call_remote(ctx, self.server, self.remote, arguments)
-        async with self.server.identities.caller_of(ctx) as caller:
-            return await call_remote(ctx, caller, self.remote, arguments)
 
     def _pin(self) -> None:
         """Pin the definition that this call was decided on."""

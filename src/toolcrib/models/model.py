@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -37,7 +37,7 @@ class Model(Protocol):
 
 
 @contextmanager
-def counted_if_left(request: Request, usage: Usage) -> Iterator[None]:
+def counted_if_left(request: Request, usage: Usage) -> Generator[None]:
     """While chunks are handed out, after which their reader learns what an answer used: if it leaves, it is told."""
     try:
         yield

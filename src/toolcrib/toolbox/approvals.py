@@ -7,7 +7,6 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, Protocol
 
 from toolcrib.access import Access, Reach
@@ -18,7 +17,6 @@ from toolcrib.errors import belongs_to_caller
 from toolcrib.fingerprint import fingerprint
 from toolcrib.json_text.values import same_json
 from toolcrib.prepared import Ready, ResolvedTool
-from toolcrib.private_files import state_folder
 from toolcrib.question import Answer, Lasting, Question, Scope
 from toolcrib.toolbox.operator_log import Mask, unmasked
 from toolcrib.toolbox.resources import base_folder
@@ -247,6 +245,10 @@ class Approvals:
         """
         if (path := getattr(self._storage, "path", None)) is None:
             return
+        from pathlib import Path  # this and state_folder take 2 ms to import
+
+        from toolcrib.private_files import state_folder
+
         place = Path(os.path.realpath(path))
         if place.is_relative_to(workspace) and not place.is_relative_to(os.path.realpath(state_folder())):
             raise ValueError(f"approvals must be stored outside of the workspace {workspace}, got {path}")

@@ -197,9 +197,8 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
     with an error is given, because nobody knows where they end."""
     if not any(sign in root.raw for sign in (b"`", b"$(", b"<(", b">(")):
         return
-    known = bytearray(
-        len(root.raw)
-    )  # 1: a token of the parser, or text that bash takes as it stands or that is given
+    # 1 for each byte of a token of the parser, and of text that bash takes as it stands or that is given.
+    known = bytearray(len(root.raw))
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -252,9 +252,8 @@ class Connection:
         if self.modern:
             self._wire.stamp(self.protocol, method, data, options)
         try:
-            with bounded_log(
-                self._log_lines, self.conceal
-            ):  # the SDK reads an answer in the context of its request
+            # The SDK reads an answer in the context of its request.
+            with bounded_log(self._log_lines, self.conceal):
                 answer: Any = await self._wire.send_raw_request(method, data, options)
         except MCPError as problem:
             if _says_closed(problem):

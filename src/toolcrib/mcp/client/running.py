@@ -74,9 +74,8 @@ class RunningCall:
         self._paused_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._interrupted: asyncio.Future[BaseException] = self.loop.create_future()
-        self.over: asyncio.Future[None] = (
-            self.loop.create_future()
-        )  # done when there is a result, or it is left
+        # Done when there is a result, or nobody waits for one any more.
+        self.over: asyncio.Future[None] = self.loop.create_future()
         self._ended: asyncio.Future[None] = self.loop.create_future()
         self._progress = -math.inf
         self._reported = -math.inf

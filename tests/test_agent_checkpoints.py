@@ -161,7 +161,7 @@ def test_approvals_are_not_stored_where_a_run_may_change_them(
 
     def agent(place: Path) -> Agent:
         store = ApprovalStore(place)
-        return Agent(Scripted("Done."), approvals=store, checkpoints=checkpoints(root))
+        return Agent(Scripted(["Done."]), approvals=store, checkpoints=checkpoints(root))
 
     for inside in (root / "approvals.json", root / "deep/approvals.json", tmp_path / "link/approvals.json"):
         with pytest.raises(ValueError, match="approvals must be stored outside of the workspace"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_OPERATORS = 2_000
 MAX_DEPTH = 300  # nodes in each other
+MAX_READINGS = 8  # of a text, one more for each here-document that begins with a backslash
 TOO_INTRICATE = "too long or too intricate to review"
 OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 ABOVE = re.compile("[^\x00-\xff]")
@@ -95,13 +96,14 @@ def tree_of(text: str) -> Node:
     # A parser for each text: one must not be used by two threads.
     raw = text.encode("utf-8", "replace")
     parsed = stand_in(raw.decode()).encode()
-    while True:
+    for _ in range(MAX_READINGS):
         root = _nodes(tree_sitter.Parser(language).parse(parsed).walk(), raw)
         nodes = below(root) if b"\n\\" in raw else ()
         at = next((node.start + 1 for node in nodes if _begins_heredoc(node)), None)
         if at is None:
             return root
         parsed = parsed[:at] + b"_" + parsed[at + 1 :]
+    raise NotProved(TOO_INTRICATE)
 
 
 def _begins_heredoc(node: Node) -> bool:

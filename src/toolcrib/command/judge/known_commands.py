@@ -63,10 +63,10 @@ STARTS_UNKNOWN = re.compile(
     r"|(?:^|[;{])\s*(?:system|exec)\s+[$@]|[\w$\])]\s*\|&?\s*getline"
 )
 # In a script of sed, the command `e` and the flag `e` of `s`: they run what was read.
-_ADDRESS = r"(?:\d+|\$|/(?:\\.|[^/\\\n])*/I?)[ \t]*"
+_ADDRESS = r"(?:\d+(?:~\d+)?|[+~]\d+|\$|/(?:\\.|[^/\\\n])*/I?)[ \t]*"
 _SEDS_PLACE = rf"(?:^|[;{{}}])[ \t]*(?:{_ADDRESS}(?:,[ \t]*{_ADDRESS})?)?(?:![ \t]*)?"
 SED_RUNS = re.compile(
-    _SEDS_PLACE + r"(?:e[ \t]*(?:$|[;}])|s([/|,#@!:])(?:(?:\\.|(?!\1)[^\\\n])*\1){2}\w*e)", re.MULTILINE
+    _SEDS_PLACE + r"(?:e[ \t]*(?:$|[;}])|s([/|,#@!:%~_^+=])(?:(?:\\.|(?!\1)[^\\\n])*\1){2}\w*e)", re.MULTILINE
 )
 ALONE = {"alias", "arch", "env", "exec", "nice", "trap"}  # by themselves they start no program
 

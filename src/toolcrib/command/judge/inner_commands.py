@@ -45,7 +45,8 @@ BLANK = re.compile(r"\s")
 GITS_SHORT = re.compile(r"-(?:[a-z]?x|[Ou])(.*)", re.DOTALL)  # git grep -O, clone -u, difftool and rebase -x
 # Settings of git whose value is a command.
 GITS_COMMANDS = re.compile(
-    r".*\.(?:.*(?:cmd|command|editor|pager)|askpass|clean|driver|external|fsmonitor|helper|process|program|smudge|textconv)",
+    r"pager\..*|.*\.(?:.*(?:cmd|command|editor|pager)|askpass|clean|difffilter|driver|external|fsmonitor|gitproxy|helper"
+    r"|packobjectshook|path|process|program|receivepack|smtpserver|smudge|textconv|tunnel|update|uploadpack)",
     re.IGNORECASE | re.DOTALL,
 )
 GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell

@@ -59,8 +59,9 @@ FILE = re.compile(r"(?!-|/dev/|/proc/)[^<>(]+")
 GIVES_MAKE_RULES = re.compile(r"-|-E.*|--eval.*|-[a-z]*f-|--(?:make)?file=-|.*/dev/.*", re.DOTALL)
 # Code that starts a program which it does not name: `system(x)`, `x | getline`.
 STARTS_UNKNOWN = re.compile(
-    r"\b(?:system|popen|execSync|execFile\w*|spawn(?:Sync)?)\s*\(\s*(?!q[qwx]?\W)[$@A-Za-z_]"
-    r"|(?:^|[;{])\s*(?:system|exec)\s+[$@]|[\w$\])]\s*\|&?\s*getline"
+    r"\b(?:system|popen|passthru|shell_exec|execSync|execFile\w*|spawn(?:Sync)?)\s*\(\s*(?!q[qwx]?\W)[$@*A-Za-z_]"
+    r"|(?:^|[;{])\s*(?:system|exec)(?:\s+|\s*\(\s*)[$@*]|[\w$\])]\s*\|&?\s*getline"
+    r"|\bprintf?\b[^|;\n]*\|&?\s*(?:\$|\"(?:/\w+)*/?(?:ba|da|z|k)?sh\b)"
 )
 # In a script of sed, the command `e` and the flag `e` of `s`: they run what was read.
 _ADDRESS = r"(?:\d+(?:~\d+)?|[+~]\d+|\$|/(?:\\.|[^/\\\n])*/I?)[ \t]*"

@@ -448,6 +448,35 @@ async def test_an_audit_log_that_does_not_stop_is_let_go(what: str) -> None:
     assert call.cancelled()
 
 
+class HandsOn:
+    """Hands on to an audit log whatever it is asked for."""
+
+    def __init__(self, log: AuditLog) -> None:
+        self.log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.log, name)
+
+
+async def test_an_object_that_hands_on_to_an_audit_log_is_a_log(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "a.jsonl", key=b"k" * 32)
+    audit: Any = HandsOn(log)
+    assert (await Toolbox([look], audit=audit).call("look", {})).text == "looked"
+    assert log.check().lines == 2
+
+
+async def test_an_audit_log_whose_method_was_replaced_is_let_go(tmp_path: Path) -> None:
+    behaviour = Behaviour("audit before", "does not stop")
+    audit: Any = AuditLog(tmp_path / "a.jsonl", key=b"k" * 32)
+    audit.decided = lambda *args: behaviour.later("audit before")
+    call = asyncio.ensure_future(Toolbox([look], audit=audit, grace=0.03).call("look", {}))
+    await behaviour.reached.wait()
+    call.cancel()
+    ended, _ = await asyncio.wait([call], timeout=2)
+    behaviour.over = True
+    assert ended, "the call waits for its log"
+
+
 @pytest.mark.promise(
     "faults.md",
     "What a call did is recorded before the object that was made for it is closed. Closing "

@@ -35,7 +35,7 @@ class Admission:
         if self.audit is not None:
             from toolcrib.audit import AuditLog
 
-            self.own_log = type(self.audit).decided is AuditLog.decided
+            self.own_log = getattr(self.audit.decided, "__func__", None) is AuditLog.decided
 
     def execution(self) -> Execution:
         """An execution that begins when its call is admitted."""

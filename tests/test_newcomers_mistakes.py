@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypedDict
 
 import pytest
@@ -354,6 +355,17 @@ class Filled(Needy, name="filled", effect=Effect.READ, secrets=()):
     __init__ = filled(Needy.__init__)
 
 
+class Fills(type(Tool)):  # type: ignore[misc]
+    """Hands a class of tools its arguments."""
+
+    def __call__(cls, *given: Any, **named: Any) -> Any:
+        return super().__call__("here", key="k")
+
+
+class Injected(Needy, name="injected", effect=Effect.READ, secrets=(), metaclass=Fills):
+    """Its constructor is handed its arguments by its metaclass."""
+
+
 @pytest.mark.parametrize(
     "add",
     [
@@ -374,7 +386,7 @@ def test_a_class_that_cannot_be_made_without_arguments_is_refused_when_it_is_add
 
 
 def test_a_class_that_is_made_without_arguments_or_by_an_instance_is_accepted() -> None:
-    for tool_of in (Filled, Needy("here", key="k")):
+    for tool_of in (Filled, Injected, Needy("here", key="k")):
         name = tool_of.facts.name
         assert Toolbox([tool_of]).call_sync(name, {"a": 1, "b": 2}).text == "here"
 
@@ -418,6 +430,10 @@ HI: Any = Scripted(["Hi."])
 OBJECTS: dict[str, tuple[Any, str]] = {
     "secrets in a dict": (call_of(box_of, secrets={"KEY": "value"}), "secrets must be an object with names"),
     "a class of secrets": (call_of(box_of, secrets=Environment), "secrets must be an object with names"),
+    "secrets with a list of names": (
+        call_of(box_of, secrets=SimpleNamespace(names=["KEY"], get=str)),
+        "secrets must be an object with names",
+    ),
     "the path of a log": (call_of(box_of, audit="audit.jsonl"), r"such as AuditLog\(path, key=key\); got 'audit.jsonl'"),
     "the path of approvals": (call_of(box_of, approvals="a.json"), r"such as ApprovalStore\(path\); got 'a.json'"),
     "a class of a policy": (call_of(box_of, policy=RulePolicy), "policy must have decide"),

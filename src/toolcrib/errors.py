@@ -94,7 +94,7 @@ def as_tuple(name: str, given: Any) -> tuple[Any, ...]:
 
 def is_object_with(value: Any, method: str) -> bool:
     """Whether this is an object with a method; a class in the place of its instance is none."""
-    return not isinstance(value, type) and hasattr(value, method)
+    return not isinstance(value, type) and callable(getattr(value, method, None))
 
 
 def check_seconds(owner: str, **given: Any) -> None:

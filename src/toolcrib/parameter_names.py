@@ -58,11 +58,12 @@ def takes_positional(fn: Any, count: int) -> bool:
 def constructor_needs(cls: Any) -> list[str]:
     """The parameters of a class's constructor that have no default; none where it has no code object.
 
-    Of a decorated constructor, the parameters of the decorator's function count: it may supply others itself.
+    Of a decorated constructor, the parameters of the decorator's function count: it may supply others itself. So may a
+    metaclass with a `__call__` of its own.
     """
     init = cls.__init__
     code = getattr(init, "__code__", None)
-    if code is None:
+    if code is None or type(cls).__call__ is not type.__call__:
         return []
     positional = code.co_varnames[: code.co_argcount - len(init.__defaults__ or ())]
     by_keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import shutil
 import signal
@@ -472,6 +473,26 @@ async def test_what_code_of_a_user_raises_while_a_call_is_noted_ends_no_run(
         assert result.is_error
         await asyncio.to_thread(log.flush)
     assert ran == []
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError()])
+async def test_a_log_goes_on_where_its_thread_cannot_even_tell_what_is_lost(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            raise error
+
+    (tmp_path / "no").write_text("")
+    monkeypatch.setattr(logging.getLogger("toolcrib"), "filters", [fail])
+    box = Toolbox(
+        [touch], autonomy="full", audit=AuditLog(tmp_path / "no" / "a.jsonl", key=KEY, complain=fail)
+    )
+    for _ in range(2):
+        await box.call("nothing", {})
+        result = await asyncio.wait_for(box.call("touch", {"name": "a"}), 5)
+        assert "Nothing was run" in result.text
 
 
 async def test_a_folder_that_is_gone_meanwhile_is_told_in_plain_words(

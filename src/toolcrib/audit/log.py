@@ -193,7 +193,7 @@ class AuditLog:
         return {"at": round(now, 3), "by": self.actor, **record}
 
     def _complain_about(self, problem: BaseException, consequence: str) -> None:
-        """Report each failure, except one that `ready` has already reported. Raises nothing."""
+        """Report each failure, except one that `ready` has already reported."""
         if str(problem) == self._known_failure:
             return
         words = f"{problem}; {consequence}"
@@ -201,7 +201,7 @@ class AuditLog:
             self._complain(words)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # the thread that writes the lines has to go on
+        except BaseException as error:
             _to_logging(f"{words} (and it could not be reported: {type(error).__name__})")
 
     def _short(self, value: Any, mask: Mask | None) -> str:

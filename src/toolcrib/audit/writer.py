@@ -137,7 +137,10 @@ def _tell(written: list[_Lines], problem: AuditError | None) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for lines in written:
         if callable(lines.told):
-            lines.told(problem)
+            try:
+                lines.told(problem)
+            except BaseException:  # of the program's own complaint or logging: the thread has to go on
+                pass
         else:
             by_loop.setdefault(lines.told.get_loop(), []).append(lines.told)
     for loop, futures in by_loop.items():

@@ -229,7 +229,7 @@ class Breaks:
             yield item
 
     async def respond(self, request: Request) -> Response:
-        raise NotImplementedError
+        raise AssertionError("an agent reads streams")
 
 
 async def test_what_no_answer_came_of_counts_in_the_conversation_and_stands_in_its_file(

@@ -184,10 +184,10 @@ class Agent(Generic[Deps, Out]):
             raise TypeError(f"context must be a ClearOldResults, got {context!r}")
         if context is not None:
             add_read_result(box)
-        if checkpoints is not None and not is_object_with(checkpoints, "begin_turn"):
-            raise TypeError(f"checkpoints must be a Checkpoints of a workspace, got {checkpoints!r}")
-        if checkpoints is not None:  # what they cover may be changed unasked
-            box._approvals.check_stored_outside(checkpoints.root)
+        if checkpoints is not None:
+            if not is_object_with(checkpoints, "begin_turn"):
+                raise TypeError(f"checkpoints must be a Checkpoints of a workspace, got {checkpoints!r}")
+            box._approvals.check_stored_outside(checkpoints.root)  # what they cover may be changed unasked
         self._settings = AgentSettings(
             name=name,
             model=model,

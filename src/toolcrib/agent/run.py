@@ -156,7 +156,7 @@ class Run(Generic[Out]):
         return outcome
 
     async def ended(self) -> Outcome[Out]:
-        """The outcome. Where it waits for answers, the tool goes on, and awaits the run to be left."""
+        """The outcome. Unlike awaiting the run, this lets a tool go on whose run within its call waits for answers."""
         if self._task is not None and self._task.done() and not self._task.cancelled():
             return self._task.result()  # or what the caller's own code raised
         if self.outcome is not None:

@@ -73,7 +73,8 @@ class StreamingTurn:
         streams, self.streams = self.streams, {}
         ended = set[int]()
         try:
-            ended = set() if self.early is None else await self.early.discard()
+            if self.early is not None:
+                ended = await self.early.discard()
         finally:
             for index, stream in streams.items():
                 await stream.discard(told=told or index in ended)

@@ -25,7 +25,7 @@ HELP = """\
 
 
 class Kind(NamedTuple):
-    """What questions that are asked together share. `alone` is -1, or the number of a question asked by itself."""
+    """What the questions of a group have in common. `alone` is the number of a question asked by itself, else -1."""
 
     what: str
     effect: str

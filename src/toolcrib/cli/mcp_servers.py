@@ -123,7 +123,8 @@ def configured_servers(workspace: str | Path, files: Sequence[Path] = ()) -> Con
         why = why_not_trusted(item)
         if why:
             found.unused += [(server, f"{why}; to read it: toolcrib trust") for server in servers]
-            found.notes += [] if servers else notes  # else nothing would be said of it
+            if not servers:  # else nothing would be said of the file
+                found.notes += notes
             continue
         found.notes += notes
         found.add(servers)

@@ -57,7 +57,7 @@ def _exception(table: Mapping[str, Any], verb: Verb) -> Rule:
 
 
 def problems_of(table: Any) -> Iterator[str]:
-    """Each key of a table that is wrong by itself: one that is unknown, or that has a value which cannot be read."""
+    """What is wrong with the keys of a table, each looked at alone: it is unknown, or its value cannot be read."""
     if not isinstance(table, dict):
         return
     yield from _unknown_keys(table, ALL_KEYS)

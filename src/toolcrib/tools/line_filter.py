@@ -1,4 +1,4 @@
-"""Derives a fast filter from a regular expression: a simpler expression, and texts of which every match contains one.
+"""Derives a fast filter from a regular expression: a simpler expression, and texts, one of which stands in each match.
 
 The simpler expression tells quickly in which files a search must look closer. It means the same to Python's `re` and to
 ripgrep: it has no assertions, no references, no classes that depend on a version of Unicode. So it may match more lines

@@ -107,8 +107,8 @@ def tree_of(text: str) -> Node:
 
 
 def _begins_heredoc(node: Node) -> bool:
-    """Whether a word is the first one of a here-document. Where that begins with a backslash, the parser takes its
-    first line for words of the command."""
+    """Whether a word belongs to the text of a here-document: where that text begins with a backslash, the parser takes
+    its first line for words of the command."""
     if node.kind != "word" or node.raw[node.start : node.start + 2] != b"\n\\":
         return False
     around = node.parent
@@ -237,7 +237,7 @@ def _in_backticks(text: str) -> str:
 
 
 def _is_literal(node: Node) -> bool:
-    """Whether bash takes the text of a node as it stands."""
+    """Whether bash expands nothing in the text of a node: it is quoted, or a comment."""
     if node.kind == "heredoc_body" and node.parent is not None:
         starts = [child.text for child in node.parent.children if child.kind == "heredoc_start"]
         return any(map(QUOTES.search, starts))

@@ -204,7 +204,8 @@ def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, boo
             doubt, option = doubt or option not in VALUED, ""
         elif operands:
             operands -= 1
-            found.update({at: False} if doubt else {})
+            if doubt:
+                found[at] = False
         else:
             found[at] = not doubt
             many = argv[0].rpartition("/")[2] in MANY

@@ -131,9 +131,9 @@ class ServerRequests:
         )
 
     async def _answered_for(self, call: RunningCall, request: dict[str, Any]) -> Any:
-        """The response to a request for which the server waits on its connection; None where the call is over first.
+        """The answer to a request that the server made on its connection; None if the call is over before.
 
-        A question that waits then is withdrawn.
+        A question that a person has not answered by then is withdrawn.
         """
         work = self.responses(call, {"it": request})
         context = call.context.copy()  # another call may have opened the connection

@@ -74,7 +74,7 @@ class RemoteTool(FunctionTool[..., Any]):
             return await call_remote(ctx, caller, self.remote, arguments, self._admit)
 
     async def _admit(self) -> None:
-        """Pin the definition when a call is about to be sent, which was allowed or to which a person has said yes.
+        """Pin the tool's definition right before an allowed call is sent.
 
         Raises DefinitionChanged if the server has another definition by now: it may have changed while it did not run.
         """

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib import Answer, Context, Effect, Retry, Toolbox, ToolCall, ToolError, Verdict
+from toolcrib.audit import AuditLog
 from toolcrib.call import CallKey, CallState
 from toolcrib.events import (
     ArgumentsDelta,
@@ -28,6 +30,7 @@ from toolcrib.events import (
 )
 from toolcrib.function import tool
 from toolcrib.question import Question
+from toolcrib.rules import Limit
 from toolcrib.sink import EventLog, EventSink, Subscription
 
 READ, WRITE = Effect.READ, Effect.WRITE
@@ -92,18 +95,65 @@ def states(events: list[Event]) -> list[CallState]:
         ("nope", {}, [WAIT, ERROR], "unknown_tool"),
     ],
 )
+@pytest.mark.parametrize("box", ["plain", "limits", "audit log", "secrets", "middleware"])
 async def test_every_transition_is_reported_and_ends_once(
-    name: str, arguments: Any, expected: list[CallState], code: str
+    name: str, arguments: Any, expected: list[CallState], code: str, box: str, tmp_path: Path
 ) -> None:
-    box = make_box()
-    events = await watched(box, box.call(name, arguments, key=KEY))
-    assert states(events) == expected
-    terminal = [e for e in events if isinstance(e, CallEvent) and e.state.terminal]
-    assert [(e.code, e.key) for e in terminal] == [(code, KEY)]
-    assert sum(isinstance(e, CallFinished) for e in events) == 1
-    status = StatusBoard(events).statuses[KEY]
-    assert status.state is expected[-1]
-    assert status.duration is not None and status.duration >= 0
+    made = make_box(**box_options(box, tmp_path))
+    for key in (KEY, CallKey("run", 1, 1)):  # what was looked up for the first call is known for the second
+        events = await watched(made, made.call(name, arguments, key=key))
+        assert states(events) == expected
+        terminal = [e for e in events if isinstance(e, CallEvent) and e.state.terminal]
+        assert [(e.code, e.key) for e in terminal] == [(code, key)]
+        assert sum(isinstance(e, CallFinished) for e in events) == 1
+        status = StatusBoard(events).statuses[key]
+        assert status.state is expected[-1]
+        assert status.duration is not None and status.duration >= 0
+
+
+def box_options(box: str, folder: Path) -> dict[str, Any]:
+    class Store:
+        def names(self) -> tuple[str, ...]:
+            return ("KEY",)
+
+        def get(self, name: str) -> str | None:
+            return "hunter2-hunter3"
+
+    async def step(ready: Any, go_on: Any) -> Any:
+        return await go_on(ready)
+
+    made: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "limits": {"limits": [Limit(100)]},
+        "audit log": {"audit": AuditLog(folder / "audit.jsonl", key=b"k" * 32)},
+        "secrets": {"secrets": Store()},
+        "middleware": {"around_execute": [step]},
+    }
+    return made[box]
+
+
+async def test_a_call_that_waits_for_its_turn_is_told_of_before_it_begins(tmp_path: Path) -> None:
+    """An audit log may take long to note a call: a person sees meanwhile that the call came."""
+    noting, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(AuditLog):
+        async def decided(self, *given: Any) -> str:
+            noting.set()
+            await go_on.wait()
+            return await super().decided(*given)
+
+    box = make_box(audit=Slow(tmp_path / "audit.jsonl", key=b"k" * 32))
+    log = box.subscribe(EventLog())
+    for _ in range(2):
+        seen = len(log.events)
+        call = asyncio.ensure_future(box.call("bad", {}))
+        await noting.wait()
+        assert states(log.events[seen:]) == [WAIT]
+        go_on.set()
+        await call
+        noting.clear()
+        go_on.clear()
+    box.unsubscribe(log)
 
 
 async def test_success_comes_only_after_the_result_is_recorded() -> None:

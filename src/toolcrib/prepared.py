@@ -15,7 +15,6 @@ the same execution, so that a call runs at most once, whichever of its values is
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -100,14 +99,6 @@ class OneExecution(Lookups):
 NOT_YET = object()
 
 
-@functools.cache
-def _json_reader() -> Any:
-    """Loaded when the first arguments are looked at: importing this module stays cheap."""
-    from pydantic_core import from_json
-
-    return from_json
-
-
 class Ready(NamedTuple):
     """A call that was resolved, validated and allowed.
 
@@ -148,7 +139,9 @@ class Ready(NamedTuple):
             return given
         data = getattr(self.lookups, "data", NOT_YET)
         if data is NOT_YET:
-            self.lookups.data = data = _json_reader()(given) if given else {}
+            from pydantic_core import from_json
+
+            self.lookups.data = data = from_json(given) if given else {}
         return data
 
     @property

@@ -41,7 +41,9 @@ class ToolResult:
     __slots__ = (
         "_changes",  # a ResultChanges once the result was sent, empty before
         "_json",
+        "_parts",  # None until somebody looks at the parts of a result of one text
         "_structured",
+        "_text",  # the text of a result of one text, None for any other
         "code",
         "edits",
         "extras",
@@ -49,7 +51,6 @@ class ToolResult:
         "is_data",
         "is_error",
         "outside",
-        "parts",
     )
 
     def __init__(
@@ -68,7 +69,8 @@ class ToolResult:
         kind, given = type(self), parts if type(parts) is tuple else _as_parts(parts)
         if kind is ToolResult:
             SET_CLASS(self, OpenResult)  # its fields are assigned in less time
-        self.parts: tuple[Part, ...] = given
+        self._parts: tuple[Part, ...] | None = given
+        self._text = _only_text(given)
         self.is_error = is_error
         self.code = code
         self._structured = structured
@@ -92,6 +94,20 @@ class ToolResult:
         return state
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """The content. Most results are one text, whose part is made when it is first read."""
+        parts = self._parts
+        if parts is None:
+            assert self._text is not None
+            object.__setattr__(self, "_parts", parts := (new_text(self._text),))
+        return parts
+
+    @parts.setter
+    def parts(self, parts: tuple[Part, ...]) -> None:
+        object.__setattr__(self, "_parts", parts)
+        object.__setattr__(self, "_text", _only_text(parts))
+
+    @property
     def structured(self) -> Any:
         """The value as JSON data; None without an output schema, or if the value does not fit it."""
         text = self._json
@@ -110,10 +126,8 @@ class ToolResult:
     @property
     def text(self) -> str:
         """The text parts, joined by line breaks; JSON parts as compact JSON."""
-        parts = self.parts
-        if len(parts) == 1 and type(only := parts[0]) is Text:
-            return only.text
-        return "\n".join(part.as_text() for part in parts)
+        text = self._text
+        return "\n".join(part.as_text() for part in self.parts) if text is None else text
 
     def copy(self) -> ToolResult:
         """The same result as an object of its own."""
@@ -181,7 +195,7 @@ OpenResult = open_class(ToolResult)
 def new_text_result(text: str, *, is_data: bool = False, json: str | None = None) -> ToolResult:
     """`ToolResult(text)`, in half the time: most calls end with one. `json` is the text of its structured value."""
     filled = OpenResult()
-    filled.parts = (new_text(text),)
+    filled._text, filled._parts = text, None
     filled.is_error = filled.outside = False
     filled.is_data = is_data
     filled.code = filled.extras = filled._structured = None
@@ -200,6 +214,13 @@ def changes_of(result: ToolResult, own: ResultChanges) -> ResultChanges:
         if changes is None:
             object.__setattr__(result, "_changes", changes := own)
     return changes
+
+
+def _only_text(parts: Any) -> str | None:
+    """The text of what is one text and nothing else."""
+    if type(parts) is tuple and len(parts) == 1 and type(only := parts[0]) is Text:
+        return only.text
+    return None
 
 
 def _as_parts(given: Any) -> Any:

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
-NewEvent = Callable[[str, int, str, float, Any], Event]
+MakeEvent = Callable[[str, int, str, float, Any], Event]
 """Makes an event of its run, number, parent and time, and of facts."""
 
 FLUSH_SECONDS = 5.0
@@ -156,34 +157,46 @@ class CallbackSubscription:
     def __init__(self, callback: Callable[[Event], Any]) -> None:
         from queue import SimpleQueue
 
-        self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
+        self._queue: SimpleQueue[Event | None] = SimpleQueue()
+        self._marks: deque[threading.Event | None] = (
+            deque()
+        )  # one for each None in the queue; at the end, None
         self.put = self._queue.put
         drain = threading.Thread(
-            target=_drain, args=(self._queue, callback), name="toolcrib-events", daemon=True
+            target=_drain, args=(self._queue, self._marks, callback), name="toolcrib-events", daemon=True
         )
         drain.start()
-        weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
+        weakref.finalize(
+            self, _mark, self._queue, self._marks, None
+        )  # the thread ends with the box that it listened to
 
     def flush(self, timeout: float) -> bool:
         """Wait until all events so far were handed over. Returns False if that took longer than `timeout` seconds."""
         mark = threading.Event()
-        self._queue.put(mark)
+        _mark(self._queue, self._marks, mark)
         return mark.wait(timeout)
 
     def close(self) -> None:
         """End the thread after the events that wait now."""
-        self._queue.put(None)
+        _mark(self._queue, self._marks, None)
 
 
-def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
-    """Hand over events until None comes."""
-    complained, mark = False, threading.Event
-    while (event := queue.get()) is not None:
-        if type(event) is mark:
-            event.set()
-            continue
+def _mark(
+    queue: SimpleQueue[Any], marks: deque[threading.Event | None], mark: threading.Event | None
+) -> None:
+    marks.append(mark)
+    queue.put(None)
+
+
+def _drain(
+    queue: SimpleQueue[Any], marks: deque[threading.Event | None], callback: Callable[[Event], Any]
+) -> None:
+    """Hand over events; at each None of the queue set the next mark, and end where that is None."""
+    complained = False
+    while True:
         try:
-            callback(event)
+            for event in iter(queue.get, None):
+                callback(event)
         except BaseException:  # also SystemExit, which would end this thread alone
             if not complained:
                 import logging
@@ -192,6 +205,11 @@ def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
                     "an event subscriber raised; it is told further events"
                 )
             complained = True
+            continue
+        mark = marks.popleft()
+        if mark is None:
+            return
+        mark.set()
 
 
 class EventLog:
@@ -225,14 +243,29 @@ class RunListeners:
             run = self._parents.get(run)
 
 
-def _from_zero() -> Callable[[], int]:
-    return count().__next__
-
-
-def _numbered(run: str, seq: int, parent: str, time: float, event: Event) -> Event:
+def _as_it_is(run: str, seq: int, parent: str, time: float, event: Event) -> Event:
     """An event that is there already, and was masked."""
     event.run, event.seq, event.parent, event.time = run, seq, parent, time
     return event
+
+
+AS_IT_IS = (_as_it_is,)
+
+
+def _put_to_each(puts: tuple[Callable[[Event], Any], ...], event: Event) -> None:
+    for put in puts:
+        try:
+            put(event)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            _log_raised()
+
+
+def _log_raised() -> None:
+    import logging
+
+    logging.getLogger("toolcrib").exception("an event listener raised")
 
 
 class EventMask(Protocol):
@@ -251,10 +284,11 @@ class EventSink:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.listeners: list[Any] = []
-        self._puts: list[tuple[Callable[[Event], Any], ...]] = [
-            ()
-        ]  # those of the listeners, shared with copies
-        self._seq: defaultdict[str, Callable[[], int]] = defaultdict(_from_zero)  # the next number of a run
+        self._put: list[
+            Callable[[Event], Any]
+        ] = []  # one: hands an event to all listeners; shared with copies
+        self._listeners_changed()
+        self._seq: defaultdict[str, count[int]] = defaultdict(count)  # the next number of a run
         self._lock = threading.RLock()  # a listener may end its subscription
         self.parents: dict[str, str] = {}
         self._of_runs = RunListeners(self.parents)
@@ -273,7 +307,7 @@ class EventSink:
                 listener = of_runs
             if not run or of_runs not in self.listeners:
                 self.listeners.append(listener)
-                self._puts[0] = tuple(listener.put for listener in self.listeners)
+                self._listeners_changed()
 
     async def delivered(self) -> None:
         """Wait until functions that listen were handed all events so far; for one that is slower, `FLUSH_SECONDS`."""
@@ -294,33 +328,37 @@ class EventSink:
                     by_run[run] = left
             gone = listener if by_run or not run else self._of_runs
             self.listeners[:] = [other for other in self.listeners if other is not gone]
-            self._puts[0] = tuple(listener.put for listener in self.listeners)
+            self._listeners_changed()
         listener.close()
+
+    def _listeners_changed(self) -> None:
+        puts = tuple(listener.put for listener in self.listeners)
+        self._put[:] = [puts[0] if len(puts) == 1 else partial(_put_to_each, puts)]
 
     def emit(self, run: str, event: Event) -> None:
         """Number an event of a run and hand it to all listeners. What a listener raises is logged."""
         with self._lock:
             for shown in (event,) if self.mask is None else self.mask(run, event):
-                self.emit_new(run, _numbered, shown)
+                self.emit_new(run, AS_IT_IS, shown)
 
-    def emit_new(self, run: str, make: NewEvent, facts: Any) -> None:
-        """The same for an event that `make` makes of its facts, with its number: that takes less time."""
-        if self.mask is not None and make is not _numbered:
-            self.emit(run, make(run, 0, "", 0.0, facts))
+    def emit_new(self, run: str, makes: tuple[MakeEvent, ...], facts: Any) -> None:
+        """The same for events that are made of their facts, each with its number: that takes less time."""
+        if self.mask is not None and makes is not AS_IT_IS:
+            for make in makes:
+                self.emit(run, make(run, 0, "", 0.0, facts))
             return
         self._lock.acquire()  # `with` would take longer
         try:
             parent = self.parents.get(run, "") if self.parents else ""
-            event = make(run, self._seq[run](), parent, self._clock(), facts)
-            for put in self._puts[0]:
+            numbers, time, put = self._seq[run], self._clock(), self._put[0]
+            for make in makes:
+                event = make(run, next(numbers), parent, time, facts)
                 try:
                     put(event)
                 except KeyboardInterrupt:
                     raise
                 except BaseException:
-                    import logging
-
-                    logging.getLogger("toolcrib").exception("an event listener raised")
+                    _log_raised()
         finally:
             self._lock.release()
 

@@ -207,12 +207,14 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         previews = self._previews = Previews(self._workers, operator, mask)
         questions = Questions(self._approving, preparation, decider, self.registry, previews, operator, mask)
 
+        admits = self._limiter is not None or self._audit is not None
+
         def make_executor() -> Executor:
             # They need asyncio: loaded for the first call.
             from toolcrib.toolbox.execute import Execution, Executor
 
             execution: Callable[[], Execution] = Execution
-            if self._limiter is not None or self._audit is not None:
+            if admits:
                 from toolcrib.toolbox.admission import Admission
 
                 execution = Admission(self._limiter, self._audit, self._runs, mask).execution
@@ -223,11 +225,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
         path = self._path = CallPath(
             preparation, questions, decider, self._report, self._runs, self._runaway, operator, make_executor,
-            steps=self._steps.around_execute,
-            telemetry=self.telemetry,
-            timeout=self._timeout,
-            grace=self._grace,
-            timer=self._timer,
+            steps=self._steps.around_execute, telemetry=self.telemetry, timeout=self._timeout, grace=self._grace,
+            timer=self._timer, at_once=not admits and not self._steps.around_execute,
         )  # fmt: skip
         host.nested_box = lambda box, run, most: box._within(self, run, most)
         self.suspensions = host.suspensions = Suspensions(path, self._limiter)

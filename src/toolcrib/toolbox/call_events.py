@@ -12,33 +12,35 @@ from toolcrib.events import CallFinished, StatusChanged
 from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
 
-__all__ = ["call_begins", "call_ended", "call_waits"]
+__all__ = ["BEGINS", "COMES", "COMES_AND_BEGINS", "ENDED"]
 
 # Looked up once: an enum's members are slow to reach on 3.11.
 WAIT, DOING, SUCCESS, ERROR = CallState.WAIT, CallState.DOING, CallState.SUCCESS, CallState.ERROR
 new: Final[Any] = object.__new__
 
 
-def call_waits(
-    run: str, seq: int, parent: str, time: float, facts: tuple[CallKey, str, str]
+def _call_comes(
+    run: str, seq: int, parent: str, time: float, facts: tuple[CallKey, str, str, Ready | None]
 ) -> StatusChanged:
-    """A call came: its key, the name of its tool, and the title if the tool is known."""
+    """A call comes: its key, the name of its tool, and the title if the tool is known."""
     event: StatusChanged = new(StatusChanged)
     event.run, event.seq, event.parent = run, seq, parent
     event.time = time
-    event.key, event.tool, event.title = facts
+    event.key, event.tool, event.title, _ = facts
     event.state = WAIT
     event.tip = event.progress = event.result = event.unread = None
     event.code = ""
     return event
 
 
-def call_begins(run: str, seq: int, parent: str, time: float, ready: Ready) -> StatusChanged:
+def _call_begins(
+    run: str, seq: int, parent: str, time: float, facts: tuple[CallKey, str, str, Ready]
+) -> StatusChanged:
     """A call begins to run. Its arguments are read from their text when somebody looks at the event's `params`."""
     event: StatusChanged = new(StatusChanged)
     event.run, event.seq, event.parent = run, seq, parent
     event.time = time
-    event.key, event.tool, event.title = ready.key, ready.call.name, ready.tool.definition.facts.title
+    event.key, event.tool, event.title, ready = facts
     event.state = DOING
     event.unread = given = ready.given
     if type(given) is not str:
@@ -48,7 +50,7 @@ def call_begins(run: str, seq: int, parent: str, time: float, ready: Ready) -> S
     return event
 
 
-def call_ended(
+def _call_ended(
     run: str,
     seq: int,
     parent: str,
@@ -65,3 +67,9 @@ def call_ended(
     event.tip = event.progress = event.params = None
     event.code = "" if result.code is None else result.code.value
     return event
+
+
+COMES: Final = (_call_comes,)
+BEGINS: Final = (_call_begins,)
+COMES_AND_BEGINS: Final = (_call_comes, _call_begins)
+ENDED: Final = (_call_ended,)

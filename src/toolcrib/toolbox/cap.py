@@ -30,8 +30,8 @@ def cap(result: ToolResult, limit: MaxOutput, name: str, folder: Path | None, ke
     says so.
     """
     budget, lines = limit.bytes, limit.lines
-    only = result.parts[0] if len(result.parts) == 1 else None
-    if type(only) is Text and len(only.text) <= min(budget, lines - 1) and only.text.isascii():
+    text = result._text
+    if text is not None and len(text) <= min(budget, lines - 1) and text.isascii():
         return result  # no such character is more than one byte, or more than one line
     result.parts = tuple(_sendable(part) for part in result.parts)
     shown = [part for part in result.parts if isinstance(part, Text | Json)]

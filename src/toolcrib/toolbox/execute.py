@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.content import Text
 from toolcrib.context import Context, Host
 from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import Cancelled, Suspended, ToolError, traceback_text
@@ -16,7 +15,7 @@ from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.call_events import call_begins
+from toolcrib.toolbox.call_events import BEGINS, COMES_AND_BEGINS
 from toolcrib.toolbox.cap import cap
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, WillNotStop
 from toolcrib.toolbox.decide import Decider
@@ -63,7 +62,7 @@ class Executor:
         run = self.execution()  # its fields are set here: an `__init__` would take longer than all of this
         run.executor, run.ready, run.seconds = self, ready, seconds
         run.task = run.timer = run.left = run.to_raise = run.ctx = None  # until it waits
-        run.problem, run.waits, run.inner_calls, run.interrupted = "", 0, 0, False
+        run.problem, run.waits, run.inner_calls, run.interrupted, run.untold = "", 0, 0, False, False
         definition = ready.tool.definition
         if definition.wants_context:
             run.ctx = ctx = Context(deps, key=ready.key, tool=ready.call.name, host=self.host)
@@ -92,13 +91,14 @@ class Execution(Deadline):
     own deadline and its own generator, as ten thousand of them may wait at once.
     """
 
-    __slots__ = ("executor", "inner_calls", "problem", "ready", "seconds", "to_raise")
+    __slots__ = ("executor", "inner_calls", "problem", "ready", "seconds", "to_raise", "untold")
 
     executor: Executor
     ready: Ready
     seconds: float
     to_raise: BaseException | None
     inner_calls: int  # how many calls the tool made by itself
+    untold: bool  # whether listeners were not told that the call came: they are told when it begins
     outside = False  # no other call than `ready` ran
     others = ()
 
@@ -143,11 +143,11 @@ class Execution(Deadline):
 
     def _shown(self, result: ToolResult) -> ToolResult | Generator[Any, Any, ToolResult]:
         """The result as the model is shown it. What is large is made so on a thread."""
-        tool, parts = self.ready.tool, result.parts
+        tool, text = self.ready.tool, result._text
         fits = self.executor.fits if tool.definition.facts.max_output is None else -1
-        if len(parts) != 1 or type(only := parts[0]) is not Text:
+        if text is None:
             size = size_of(result)
-        elif (size := len(only.text)) <= fits and only.text.isascii():
+        elif (size := len(text)) <= fits and text.isascii():
             tool.entry.large = False
             return result
         tool.entry.large, shown = size > LARGE, self.executor.shown_to_model
@@ -157,14 +157,15 @@ class Execution(Deadline):
         return on_thread(self.executor.large_results, self, fn, *args)
 
     def _begin(self) -> Any:
-        """Reveal the secrets, say that the call begins, and start it: the coroutine that does the work."""
+        """Say that the call begins, reveal the secrets, and start it: the coroutine that does the work."""
         executor, ready, tool = self.executor, self.ready, self.ready.tool
         definition = tool.definition
+        if executor.sink.listeners:
+            told = (ready.key, ready.call.name, definition.facts.title, ready)
+            executor.sink.emit_new(ready.key.run, COMES_AND_BEGINS if self.untold else BEGINS, told)
         params = (
             ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
         )
-        if executor.sink.listeners:
-            executor.sink.emit_new(ready.key.run, call_begins, ready)
         if definition.mode != "async" or definition.facts.retry is not None:
             return self._work(params)
         try:

@@ -68,6 +68,7 @@ class CallPath:
     timeout: float
     grace: float
     timer: Callable[[], float]
+    at_once: bool  # whether a call that is ready begins without steps, limits or an audit log before it
     executor: Executor | None = None
 
     async def call(
@@ -77,8 +78,12 @@ class CallPath:
 
         Only the caller's own cancellation is raised. It is one coroutine with few variables, as ten thousand may wait.
         """
+        untold = False  # whether listeners know nothing of the call yet
         if type(ready) is not Ready:
-            prepared = self.preparation.without_awaiting(ready) or await self._prepared(ready, deps, record)  # type: ignore[arg-type] # no Ready
+            untold = self.at_once and not self.runaway.calls
+            prepared = self.preparation.without_awaiting(ready, at_once=untold)  # type: ignore[arg-type] # no Ready
+            if prepared is None:
+                untold, prepared = False, await self._prepared(ready, deps, record)  # type: ignore[arg-type]
             if type(prepared) is not Ready or self.runaway.calls:
                 return await self.finish(prepared, deps, timeout, record)
             ready = prepared
@@ -89,6 +94,7 @@ class CallPath:
         if not self.steps and ready.tool.entry.steps is None:
             seconds = timeout or ready.tool.definition.facts.timeout or self.timeout
             work = self.executor.start(ready, deps, seconds)
+            work.untold = untold
             if SDK in sys.modules or self.telemetry.given:
                 result = await self.telemetry.traced(ready, work, self.report.mask)
             else:

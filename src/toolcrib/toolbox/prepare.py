@@ -8,11 +8,11 @@ from toolcrib.call import CallKey, ToolCall
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import traceback_text
 from toolcrib.middleware import PrepareStep
-from toolcrib.prepared import Prepared, Refused, ResolvedTool
+from toolcrib.prepared import Prepared, Ready, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.call_events import call_waits
+from toolcrib.toolbox.call_events import COMES
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.decode import decode
@@ -42,16 +42,17 @@ class Preparation:
     max_output: MaxOutput
     overflow: Path | None
 
-    def without_awaiting(self, unprepared: Unprepared) -> Prepared | None:
-        """The prepared call, if nothing has to be awaited to prepare it; else None."""
+    def without_awaiting(self, unprepared: Unprepared, *, at_once: bool = False) -> Prepared | None:
+        """The prepared call; None if something must be awaited. Of one that runs `at_once` its execution tells."""
         call, key, tool_list = unprepared
         name = call.name
         tool = self.resolver.registry.at_hand.get(name)
         if tool is None or self.steps or (tool_list and tool_list.entries.get(name) is not tool.entry):
             return None
-        if self.sink.listeners:
-            self.sink.emit_new(key.run, call_waits, (key, name, tool.definition.facts.title))
-        return self._decided(call, key, tool, tool_list)
+        prepared = self._decided(call, key, tool, tool_list)
+        if self.sink.listeners and not (at_once and type(prepared) is Ready):
+            self.sink.emit_new(key.run, COMES, (key, name, tool.definition.facts.title, None))
+        return prepared
 
     async def prepare(
         self,
@@ -63,7 +64,7 @@ class Preparation:
     ) -> Prepared:
         """Prepare a call, through the middleware around it."""
         if self.sink.listeners and stream is None:
-            self.sink.emit_new(key.run, call_waits, (key, call.name, ""))
+            self.sink.emit_new(key.run, COMES, (key, call.name, "", None))
         if not self.steps:
             return await self._by_name(call, key, tool_list, stream, deps)
         from toolcrib.toolbox.through_steps import prepare_through

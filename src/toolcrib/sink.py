@@ -157,46 +157,34 @@ class CallbackSubscription:
     def __init__(self, callback: Callable[[Event], Any]) -> None:
         from queue import SimpleQueue
 
-        self._queue: SimpleQueue[Event | None] = SimpleQueue()
-        self._marks: deque[threading.Event | None] = (
-            deque()
-        )  # one for each None in the queue; at the end, None
+        self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
         self.put = self._queue.put
         drain = threading.Thread(
-            target=_drain, args=(self._queue, self._marks, callback), name="toolcrib-events", daemon=True
+            target=_drain, args=(self._queue, callback), name="toolcrib-events", daemon=True
         )
         drain.start()
-        weakref.finalize(
-            self, _mark, self._queue, self._marks, None
-        )  # the thread ends with the box that it listened to
+        weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
 
     def flush(self, timeout: float) -> bool:
         """Wait until all events so far were handed over. Returns False if that took longer than `timeout` seconds."""
         mark = threading.Event()
-        _mark(self._queue, self._marks, mark)
+        self._queue.put(mark)
         return mark.wait(timeout)
 
     def close(self) -> None:
         """End the thread after the events that wait now."""
-        _mark(self._queue, self._marks, None)
+        self._queue.put(None)
 
 
-def _mark(
-    queue: SimpleQueue[Any], marks: deque[threading.Event | None], mark: threading.Event | None
-) -> None:
-    marks.append(mark)
-    queue.put(None)
-
-
-def _drain(
-    queue: SimpleQueue[Any], marks: deque[threading.Event | None], callback: Callable[[Event], Any]
-) -> None:
-    """Hand over events; at each None of the queue set the next mark, and end where that is None."""
-    complained = False
-    while True:
+def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
+    """Hand over events until None comes."""
+    complained, mark, get = False, threading.Event, queue.get
+    while (event := get()) is not None:
+        if type(event) is mark:
+            event.set()
+            continue
         try:
-            for event in iter(queue.get, None):
-                callback(event)
+            callback(event)
         except BaseException:  # also SystemExit, which would end this thread alone
             if not complained:
                 import logging
@@ -205,11 +193,6 @@ def _drain(
                     "an event subscriber raised; it is told further events"
                 )
             complained = True
-            continue
-        mark = marks.popleft()
-        if mark is None:
-            return
-        mark.set()
 
 
 class EventLog:
@@ -284,9 +267,8 @@ class EventSink:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.listeners: list[Any] = []
-        self._put: list[
-            Callable[[Event], Any]
-        ] = []  # one: hands an event to all listeners; shared with copies
+        # One function that hands an event to all listeners, shared with copies.
+        self._put: list[Callable[[Event], Any]] = []
         self._listeners_changed()
         self._seq: defaultdict[str, count[int]] = defaultdict(count)  # the next number of a run
         self._lock = threading.RLock()  # a listener may end its subscription

@@ -20,7 +20,7 @@ from toolcrib.call import CallKey
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Lasting, Question, Scope
 from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approval import Approval
 
 ONE = Approval("id", "run", "identity", Scope.TOOL, Lasting.USER, at=1000.0, shown="every call of run")
 
@@ -28,7 +28,7 @@ ADDS = """
 import sys
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approval import Approval
 store = ApprovalStore(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

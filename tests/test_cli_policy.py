@@ -10,7 +10,7 @@ import pytest
 from toolcrib.cli.main import main
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules.approvals import ApprovalStore
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approval import Approval
 
 RULES = """
 [[rule]]

@@ -37,7 +37,7 @@ from toolcrib.rules.rule_file import RuleFile
 from toolcrib.rules.trust import ProjectRules, TrustStore
 from toolcrib.secrets.secret_file import SecretFile
 from toolcrib.secrets.stores import SecretError
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approval import Approval
 from toolcrib.toolbox.cap import cap
 from toolcrib.tools import Shell, ShellParams, Workspace
 from toolcrib.tools.backends import Write

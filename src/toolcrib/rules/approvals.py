@@ -12,7 +12,8 @@ from typing import Any
 from toolcrib.errors import ToolcribError
 from toolcrib.question import Lasting, Scope
 from toolcrib.rules.locked_json import LockedJsonFile
-from toolcrib.toolbox.approvals import Approval, ExpiryClock
+from toolcrib.toolbox.approval import Approval
+from toolcrib.toolbox.approvals import ExpiryClock
 
 __all__ = ["ApprovalStore", "approval_from_dict"]
 

@@ -8,7 +8,8 @@ from toolcrib.lazy_names import lazy_names
 from toolcrib.middleware import ExecuteStep, NextExecute, NextPrepare, PrepareStep
 
 if TYPE_CHECKING:
-    from toolcrib.toolbox.approvals import Approval, ApprovalStorage
+    from toolcrib.toolbox.approval import Approval
+    from toolcrib.toolbox.approvals import ApprovalStorage
     from toolcrib.toolbox.box import Toolbox
     from toolcrib.toolbox.options import AutonomyName, ToolboxOptions
     from toolcrib.toolbox.policy import (
@@ -57,10 +58,8 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "approvals": (
-            "Approval",
-            "ApprovalStorage",
-        ),
+        "approval": ("Approval",),
+        "approvals": ("ApprovalStorage",),
         "box": ("Toolbox",),
         "options": (
             "AutonomyName",

@@ -11,7 +11,7 @@ from toolcrib.prepared import Pending, Prepared, Ready, Refused
 from toolcrib.question import Answer, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.approvals import approval_mark, as_shown
+from toolcrib.toolbox.approval import approval_mark, as_shown
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider

@@ -11,7 +11,8 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import OneExecution, Pending, Prepared, Ready, Refused, ResolvedTool, new_ready
 from toolcrib.question import Lasting, Question
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.approvals import Approvals, folders_of, prefixes_of, with_targets
+from toolcrib.toolbox.approval import folders_of, prefixes_of, with_targets
+from toolcrib.toolbox.approvals import Approvals
 from toolcrib.toolbox.decode import Arguments
 from toolcrib.toolbox.followers import Followers
 from toolcrib.toolbox.policy import BY_EFFECT, AutonomyPolicy, Decision, Policy, PolicyRequest, Verb

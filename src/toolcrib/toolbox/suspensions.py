@@ -13,7 +13,7 @@ from toolcrib.fingerprint import fingerprint
 from toolcrib.prepared import Pending, Prepared, Ready, Refused, ResolvedTool
 from toolcrib.question import Answer, Lasting, Verdict
 from toolcrib.result import ToolResult
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approval import Approval
 from toolcrib.toolbox.ask import AskAgain
 from toolcrib.toolbox.path import CallPath
 from toolcrib.toolbox.registry import Entry

@@ -10,7 +10,7 @@ from toolcrib.cli.options import AsJson
 from toolcrib.cli.user_files import approval_store
 from toolcrib.cli.wording import local_minute
 from toolcrib.errors import ToolcribError
-from toolcrib.toolbox.approvals import Approval
+from toolcrib.toolbox.approval import Approval
 from toolcrib.visible import on_one_line
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, overload
 
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
@@ -265,10 +266,10 @@ class Agent(Generic[Deps, Out]):
 
         A model or a toolbox that was handed in belongs to the caller. The agent can be used again.
         """
-        for made in self._made:
-            closing = getattr(made, "aclose", None)
-            if closing is not None:
-                await closing()
+        async with AsyncExitStack() as stack:  # all of them, also where one cannot be closed
+            for made in self._made:
+                if (closing := getattr(made, "aclose", None)) is not None:
+                    stack.push_async_callback(closing)
 
     @property
     def model(self) -> Model:

@@ -159,7 +159,7 @@ class Run(Generic[Out]):
         """The outcome. Unlike awaiting the run, this lets a tool go on whose run within its call waits for answers."""
         if self._task is not None and self._task.done() and not self._task.cancelled():
             return self._task.result()  # or what the caller's own code raised
-        if self.outcome is not None:
+        if self.outcome is not None and (self._task is None or self._task.done()):
             return self.outcome
         if self._task is None and self._loop.stopped:
             return self._loop.cancelled_before_start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack
 from typing import Any, Self
 
 from toolcrib.codecs.codec import LONGEST_WORDS, shortened
@@ -100,10 +101,10 @@ class Fallback:
 
     async def aclose(self) -> None:
         """Close the models that can be closed."""
-        for model in self.models:
-            closing = getattr(model, "aclose", None)
-            if closing is not None:
-                await closing()
+        async with AsyncExitStack() as stack:  # all of them, also where one cannot be closed
+            for model in self.models:
+                if (closing := getattr(model, "aclose", None)) is not None:
+                    stack.push_async_callback(closing)
 
     def _nobody(self, errors: list[ModelError]) -> ModelError:
         if len(errors) == 1:

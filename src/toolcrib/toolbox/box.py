@@ -482,9 +482,11 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._toolsets.is_last:
-            await self._runs.owned.close(self.run)
-        await self._toolsets.leave()
+        try:
+            if self._toolsets.is_last:
+                await self._runs.owned.close(self.run)
+        finally:
+            await self._toolsets.leave()
         await self.sink.delivered()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:
@@ -493,11 +495,10 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     async def aclose(self) -> None:
         """End the thread of `call_sync` and `run_sync`, and close what was opened there. The box can be used again."""
-        await self._runs.owned.close(self.run)
-        if self._portal.begun:
-            import asyncio
-
-            await asyncio.to_thread(self._portal.close)
+        try:
+            await self._runs.owned.close(self.run)
+        finally:
+            await self._portal.aclose()
         await self.sink.delivered()
 
     def _deps(self, deps: Deps | None) -> Deps | None:

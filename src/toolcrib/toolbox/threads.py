@@ -280,10 +280,12 @@ class Portal:
             self._end = weakref.finalize(self, _end, loop, thread, self._process)
         return self._loop
 
-    @property
-    def begun(self) -> bool:
-        """Whether there is a loop to close."""
-        return self._loop is not None
+    async def aclose(self) -> None:
+        """The same as `close`, for code in another loop."""
+        if self._loop is not None:
+            import asyncio
+
+            await asyncio.to_thread(self.close)
 
     def close(self) -> None:
         """End the loop with all that was opened on it, and the thread. The next `run` starts another."""

@@ -181,6 +181,26 @@ async def test_nothing_that_a_server_started_is_left_when_its_toolset_is() -> No
     assert [runs(pid) for pid in pids] == [False] * 3
 
 
+@pytest.mark.parametrize("waits", [0, 1, 3, 10])
+async def test_nothing_is_left_of_a_server_whose_toolset_is_left_by_a_cancellation(waits: int) -> None:
+    """It comes while the toolset is being left, which went on behind the back of whoever had left it."""
+    tools, pids, leaving = McpToolset([plain()]), [], asyncio.Event()
+
+    async def work() -> None:
+        async with Toolbox([tools], autonomy="full") as box:
+            pids.extend(json.loads((await box.call("plain__do", {"what": "children"})).text))
+            leaving.set()
+
+    working = asyncio.ensure_future(work())
+    await leaving.wait()
+    for _ in range(waits):
+        await asyncio.sleep(0)
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert [runs(pid) for pid in pids] == [False] * 3
+
+
 async def test_nothing_is_left_of_a_server_that_crashed() -> None:
     tools = McpToolset([plain()])
     async with Toolbox([tools], autonomy="full") as box:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["in_loop", "loop_on_thread"]
+__all__ = ["in_loop", "loop_on_thread", "to_its_end"]
 
 T = TypeVar("T")
 
@@ -37,3 +37,23 @@ async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T])
     if loop is asyncio.get_running_loop() or loop.is_closed():
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do work such as closing. If the caller is cancelled meanwhile, that is raised when the work is done.
+
+    A second cancellation is raised at once, and the work goes on.
+    """
+    import asyncio
+
+    task = asyncio.ensure_future(work)
+    _kept.add(task)
+    task.add_done_callback(_kept.discard)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+_kept: set[Any] = set()  # the loop itself keeps no task alive

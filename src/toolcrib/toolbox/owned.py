@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from toolcrib.event_loops import to_its_end
 from toolcrib.events import Event
 from toolcrib.toolbox.operator_log import Mask, log_failure
 
@@ -76,21 +77,8 @@ class OwnedObjects:
         A second cancellation is raised at once, and they are closed all the same.
         """
         objects = self._of_runs.pop(run, None)
-        if not objects:
-            return
-        import asyncio
-
-        closing = asyncio.ensure_future(_close(list(objects.values()), self._mask))
-        _closing.add(closing)
-        closing.add_done_callback(_closing.discard)
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            await asyncio.shield(closing)
-            raise
-
-
-_closing: set[Any] = set()  # the loop itself keeps no task alive
+        if objects:
+            await to_its_end(_close(list(objects.values()), self._mask))
 
 
 async def _close(objects: list[OwnedByRun], mask: Mask) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Context
 from typing import Any, TypeVar
 
@@ -189,7 +189,7 @@ class ServerHandle:
                 async with asyncio.timeout(self.config.start_timeout):
                     await self._list(connection)
             elif not self._manifest.fresh(self._clock()):
-                self._listing = self._follow(self._list(connection))
+                self._listing = self._follow(self._list, connection)
         except BaseException as problem:
             self._connection = None
             await connection.close()
@@ -204,7 +204,7 @@ class ServerHandle:
             raise ServerUnavailable(self.problem) from problem
         connection.closed.add_done_callback(lambda _: self._lost(connection))
         self._set(ServerState.STARTED)
-        self._follow(self._listen(connection))
+        self._follow(self._listen, connection)
         return connection
 
     async def _back_off(self) -> None:
@@ -254,7 +254,7 @@ class ServerHandle:
             self._failures = 0
         self._failed(connection.problem)
         if self._restarts and not connection.loop.is_closed():
-            self._follow(self._restart())
+            self._follow(self._restart)
 
     async def _restart(self) -> None:
         while self.state is ServerState.FAILED:
@@ -328,7 +328,7 @@ class ServerHandle:
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method == CHANGED and self._connection is not None and not self._relisting:
             self._relisting = True
-            self._listing = self._follow(self._relist(self._connection))
+            self._listing = self._follow(self._relist, self._connection)
 
     async def _relist(self, connection: Connection) -> None:
         """List the tools again, because the server says that they have changed; not more often than each second."""
@@ -382,16 +382,16 @@ class ServerHandle:
             await self.identities.aclose()
         if tasks:
             await asyncio.wait(tasks, timeout=2 * PATIENCE)
-        self._starting = None
+        self._starting, self._relisting = None, False
         self._failures, self._not_before = 0, 0.0
         self._set(ServerState.CONFIGURED if self._manifest is None else ServerState.KNOWN)
 
-    def _follow(self, work: Any) -> asyncio.Task[None]:
+    def _follow(self, work: Callable[..., Awaitable[None]], *args: Any) -> asyncio.Task[None]:
         """Do some work in the background. It ends with the handle; what it fails with is a warning."""
 
         async def followed() -> None:
             try:
-                await work
+                await work(*args)
             except Exception as problem:
                 self.warn(str(problem) or type(problem).__name__)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.dataclass import replace
+from toolcrib.event_loops import to_its_end
 from toolcrib.events import Event, ServerChanged
 from toolcrib.mcp.client.connection import Link
 from toolcrib.mcp.client.errors import ServerUnavailable
@@ -230,7 +231,13 @@ class McpToolset:
         return dict(self._known())
 
     async def aclose(self) -> None:
-        """End all servers that run, also where the toolset was not entered."""
+        """End all servers that run, also where the toolset was not entered.
+
+        If the caller is cancelled meanwhile, that is raised when they have ended.
+        """
+        await to_its_end(self._end_servers())
+
+    async def _end_servers(self) -> None:
         await asyncio.gather(*(handle.aclose() for handle in self._handles.values()))
 
     def server(self, name: str) -> ServerHandle:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -38,6 +39,7 @@ from toolcrib.mcp.client.oauth import (
     stored_auth,
 )
 from toolcrib.mcp.client.oauth.endpoints import Endpoints
+from toolcrib.private_files import locked, unlock
 from toolcrib.secrets import SecretFile
 
 
@@ -344,3 +346,47 @@ def test_what_is_wrong_in_a_configuration_is_named(given: dict[str, Any], words:
 def test_only_remote_servers_are_logged_in_to() -> None:
     assert settings_of(McpServer("git", command=["git-server"])) is None
     assert settings_of(McpServer("crm", url="https://mcp.test/mcp", auth="none")) is None
+
+
+LEAVES_A_LOCK = """
+import asyncio, os, sys
+from pathlib import Path
+from toolcrib.mcp.client.oauth import LoginStore
+from toolcrib.private_files import lock
+from toolcrib.secrets import SecretFile
+
+folder = Path(sys.argv[1])
+store = LoginStore(SecretFile(folder / "logins.json"), locks=folder)
+
+async def wait_for_it():
+    async with asyncio.timeout(0.1), store.locked("login"):
+        raise AssertionError("another process has it")
+
+try:
+    asyncio.run(wait_for_it())
+except TimeoutError:
+    print("left", flush=True)
+if sys.argv[2:]:
+    sys.stdin.readline()  # the other has released it
+    fd = os.open(folder / "login", os.O_RDWR)
+    print("free" if lock(fd, wait=False) else "held", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of another kind")
+def test_a_program_that_waited_for_a_login_neither_hangs_nor_keeps_its_lock(tmp_path: Path) -> None:
+    """A thread went on waiting: the program ended only with the lock, or held it for as long as it lived."""
+    fd = os.open(tmp_path / "login", os.O_RDWR | os.O_CREAT)
+    command = [sys.executable, "-c", LEAVES_A_LOCK, str(tmp_path)]
+    with locked(fd):
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert (ended.returncode, ended.stdout) == (0, "left\n"), ended.stderr
+        with subprocess.Popen([*command, "lives on"], stdin=-1, stdout=-1, text=True) as other:
+            assert other.stdout is not None and other.stdin is not None
+            assert other.stdout.readline() == "left\n"
+            unlock(fd)
+            time.sleep(0.2)  # in which whoever waits would be given the lock
+            other.stdin.write("\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == "free\n"
+    os.close(fd)

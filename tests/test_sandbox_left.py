@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.sandbox_runs import backend, run
-from toolcrib.command.sandbox import lease
+from toolcrib.command.launch.sandboxed_host import prepare_launch
+from toolcrib.command.sandbox import Launch, lease
 from toolcrib.command.sandbox.files import placeholders
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no sandbox for Windows")
@@ -235,3 +238,29 @@ def test_many_commands_of_one_sandbox_hold_each_placeholder_once(tmp_path: Path)
         assert placeholders.is_placeholder(paths[0])
         release(None)  # type: ignore[arg-type] # it does not look at the launch
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_nothing_is_left_of_a_launch_that_was_prepared_while_its_loop_ended(
+    tmp_path: Path, name: str
+) -> None:
+    """The thread goes on, and the loop cancels what waits for it: its descriptors and empty folders stayed."""
+    sandbox = backend(name)(tmp_path)
+    sandbox.launch(["true"], cwd=str(tmp_path), env={}).close()  # what is opened once
+    begun, goes_on = threading.Event(), threading.Event()
+    before = len(list(Path("/dev/fd").iterdir()))
+
+    def prepare() -> Launch:
+        begun.set()
+        goes_on.wait(10)
+        return sandbox.launch(["true"], cwd=str(tmp_path), env={})
+
+    async def leave_while_it_is_prepared() -> None:
+        preparing = asyncio.ensure_future(prepare_launch(prepare))
+        await asyncio.to_thread(begun.wait)
+        threading.Timer(0.2, goes_on.set).start()
+        assert not preparing.done()
+
+    asyncio.run(leave_while_it_is_prepared())
+    assert list(tmp_path.iterdir()) == []
+    assert len(list(Path("/dev/fd").iterdir())) == before

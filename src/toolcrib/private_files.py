@@ -17,10 +17,12 @@ from toolcrib.folder_handles import close_handle, open_root, sync_folder
 __all__ = [
     "OPEN_FLAGS",
     "belongs_to_another_user",
+    "lock",
     "locked",
     "others_may",
     "replace_private_file",
     "state_folder",
+    "unlock",
     "write_new_private_file",
 ]
 
@@ -53,30 +55,50 @@ def others_may(status: os.stat_result, rights: int) -> bool:
 @contextmanager
 def locked(fd: int) -> Generator[None]:
     """Hold the lock of an open file, which other processes wait for. Closing the file releases it, too."""
+    while not lock(fd, wait=True):
+        pass
+    try:
+        yield
+    finally:
+        unlock(fd)
+
+
+def lock(fd: int, *, wait: bool) -> bool:
+    """Lock an open file. Returns False where another has locked it.
+
+    `wait` waits until it is free; on Windows, for ten seconds.
+    """
     if sys.platform == "win32":
         import msvcrt
 
         os.lseek(fd, LOCK_AT, os.SEEK_SET)
-        while True:
-            try:
-                msvcrt.locking(fd, msvcrt.LK_LOCK, 1)  # gives up after ten seconds
-                break
-            except OSError:
-                continue
-        os.lseek(fd, 0, os.SEEK_SET)
         try:
-            yield
+            msvcrt.locking(fd, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
         finally:
-            os.lseek(fd, LOCK_AT, os.SEEK_SET)
-            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+            os.lseek(fd, 0, os.SEEK_SET)
     else:
         import fcntl
 
-        fcntl.flock(fd, fcntl.LOCK_EX)
         try:
-            yield
-        finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)
+            fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+    return True
+
+
+def unlock(fd: int) -> None:
+    """Release the lock of an open file."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(fd, LOCK_AT, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def write_new_private_file(path: Path, data: bytes) -> None:

@@ -11,6 +11,7 @@ import posixpath
 import secrets
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -97,17 +98,33 @@ async def run_as_plan(
 
 
 async def prepare_launch(prepare: Callable[[], Launch]) -> Launch:
-    """Prepares a launch in a thread, because that reads many folders. Closes it if the task is cancelled meanwhile."""
+    """Prepares a launch in a thread, because that reads many folders.
+
+    If the task is cancelled meanwhile, the launch is closed as soon as it is there, also where the event loop has ended
+    by then.
+    """
     import asyncio
 
-    preparing = asyncio.ensure_future(asyncio.to_thread(prepare))
+    prepared: list[Launch] = []
+    left, changing = False, threading.Lock()
+
+    def work() -> None:
+        launch = prepare()
+        with changing:
+            if not left:
+                prepared.append(launch)
+                return
+        launch.close()
+
     try:
-        return await asyncio.shield(preparing)
-    except asyncio.CancelledError:
-        preparing.add_done_callback(
-            lambda done: None if done.cancelled() or done.exception() else done.result().close()
-        )
+        await asyncio.to_thread(work)
+    except BaseException:
+        with changing:
+            left = True
+        for launch in prepared:
+            launch.close()
         raise
+    return prepared[0]
 
 
 class SandboxedHost:

@@ -15,8 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -29,7 +28,7 @@ from toolcrib.mcp.client.oauth.discovery import IssuerMetadata, canonical_url
 from toolcrib.mcp.client.oauth.grants import TokenSet
 from toolcrib.mcp.client.oauth.problems import OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
-from toolcrib.private_files import OPEN_FLAGS, locked, state_folder
+from toolcrib.private_files import OPEN_FLAGS, lock, state_folder, unlock
 from toolcrib.secrets.secret_file import SecretFile
 from toolcrib.secrets.stores import SecretError, SecretStore
 
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 __all__ = ["ChangeableStore", "Login", "LoginStore", "login_name"]
+
+LOOK = 0.02  # seconds between two looks whether the lock of a login is free
 
 
 class ChangeableStore(SecretStore, Protocol):
@@ -130,26 +131,18 @@ class LoginStore:
     @asynccontextmanager
     async def locked(self, name: str) -> AsyncGenerator[None]:
         """Hold the lock of one login, which other processes and threads wait for."""
-        stack = ExitStack()
-        # A thread of its own waits: those of the loop are few, and whoever holds the lock needs one to store a token.
-        executor = ThreadPoolExecutor(1, "toolcrib-login-lock")
-        waiting = asyncio.get_running_loop().run_in_executor(executor, self._lock, name, stack)
-        executor.shutdown(wait=False)
-        try:
-            await asyncio.shield(waiting)
-        except asyncio.CancelledError:  # the thread may still get the lock; then it gives it back
-            waiting.add_done_callback(lambda _: stack.close())
-            raise
-        try:
-            yield
-        finally:
-            stack.close()
-
-    def _lock(self, name: str, stack: ExitStack) -> None:
         try:
             self._locks.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = os.open(self._locks / name, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
         except OSError as problem:
             raise OAuthError(f"{self._locks} cannot be used for locks: {problem.strerror}") from None
-        stack.callback(os.close, fd)
-        stack.enter_context(locked(fd))
+        try:
+            # A thread that waits would get the lock also where nobody wants it any more, and keep the program alive.
+            while not lock(fd, wait=False):  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(LOOK)
+            try:
+                yield
+            finally:
+                unlock(fd)
+        finally:
+            os.close(fd)

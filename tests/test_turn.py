@@ -1,6 +1,7 @@
 """The calls of one turn: one result each, in their order; side by side only where that is safe."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -303,3 +304,42 @@ def test_a_turn_that_is_cut_short_anywhere_has_one_result_for_each_call(kinds: l
         assert sorted(recorded) == [CallKey("r", 1, n) for n in range(len(kinds))]
 
     asyncio.run(scenario())
+
+
+async def test_calls_side_by_side_are_cancelled_once_by_one_cancellation() -> None:
+    """The first that stopped had the others cancelled again: they were cut short while they cleaned up."""
+    cleaned: list[int] = []
+
+    async def clean_up(seconds: float) -> str:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(seconds)
+            cleaned.append(1)
+        return "never"
+
+    def work(seconds: float) -> str:
+        time.sleep(seconds)
+        return f"worked for {seconds}"
+
+    box = Toolbox(
+        [
+            tool(clean_up, effect=READ, secrets=()),
+            tool(work, effect=WRITE, secrets=(), resources=lambda params: [str(params["seconds"])]),
+        ],
+        autonomy="full",
+    )
+    for name, wanted in (("clean_up", "cancelled"), ("work", "worked")):
+        recorded: dict[int, str] = {}
+        calls = [ToolCall(name, {"seconds": seconds}) for seconds in (0.05, 0.1, 0.15)]
+        running = asyncio.create_task(
+            box.call_turn(
+                calls, record=lambda key, result, all=recorded: all.update({key.index: result.text})
+            )
+        )
+        await asyncio.sleep(0.02)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert [wanted in recorded[index] for index in range(3)] == [True] * 3, recorded
+    assert len(cleaned) == 3

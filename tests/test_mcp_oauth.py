@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tests.cases import each
@@ -813,3 +815,81 @@ CHALLENGES: list[tuple[list[str], Challenge]] = [
 @each("headers, expected", CHALLENGES)
 def test_what_a_server_wants_is_read_however_it_is_written(headers: list[str], expected: Challenge) -> None:
     assert challenge_of(headers) == expected
+
+
+async def test_a_call_that_is_cancelled_while_its_token_is_renewed_ends_no_login(world: World) -> None:
+    """The refresh token is spent by then, and the answer has the only one that is left."""
+    await world.log_in()
+    world.now += 4000
+    inner = world.internet.apps["https://auth.test"]
+
+    class Slow(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            response = await inner.handle_async_request(request)
+            await asyncio.sleep(0.2)
+            return response
+
+    world.internet.apps["https://auth.test"] = Slow()  # type: ignore[assignment]
+    async with world.client() as client:
+        calling = asyncio.ensure_future(call(client))
+        while not world.issuer.asked("token", grant_type="refresh_token"):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+    async with world.client() as client:
+        assert await call(client) == {"client": "client-1"}
+    assert world.issuer.asked("token", grant_type="refresh_token") == 1
+
+
+SECRET = {"client_secret": "hush-4711-hush"}
+# Settings, and the field of the request for a token whose value the answer repeats.
+REPEATED: dict[str, tuple[dict[str, Any], str]] = {
+    "a refresh token": ({}, "refresh_token"),
+    "a code": ({}, "code"),
+    "a verifier": ({}, "code_verifier"),
+    "a secret in a header": ({**OURS, **SECRET}, "authorization"),
+    "a secret in the form": ({**OURS, **SECRET, "auth_method": POST}, "client_secret"),
+    "an assertion": ({"assertion": "good-identity-4711", "grant": "jwt_bearer"}, "assertion"),
+}
+
+
+class Repeats(AuthorisationServer):
+    """Refuses each request for a token with words that repeat the value of a field of it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name, self.repeats, self.repeated = name, False, list[str]()
+
+    async def _token(self, request: Request) -> Response:
+        if not self.repeats:
+            return await super()._token(request)
+        form = dict(parse_qsl((await request.body()).decode()))
+        self.repeated.append({**form, **request.headers}[self.name].removeprefix("Basic "))
+        words = f"what you sent is wrong: {self.repeated[-1]}, {self.repeated[-1]}"
+        return JSONResponse({"error": "invalid_grant", "error_description": words}, 400)
+
+
+@each("settings, field", list(REPEATED.values()), ids=list(REPEATED))
+async def test_an_issuer_that_repeats_a_credential_has_it_shown_to_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, Any], field: str
+) -> None:
+    """Its words stand in errors, in the stored login, and in what a person is told at the next call."""
+    issuer = Repeats(field)
+    world, given = World(tmp_path, issuer=issuer), OAuthSettings(**settings)
+    if field == "refresh_token":
+        await world.log_in(given)
+        world.now += 4000
+    issuer.repeats = True
+    if given.interactive and field != "refresh_token":
+        with pytest.raises(OAuthError, match="what you sent is wrong") as caught:
+            await world.log_in(given)
+        shown = str(caught.value)
+    else:
+        async with world.client(given) as client:
+            shown = await call(client)
+    assert "what you sent is wrong" in shown
+    assert issuer.repeated
+    stored = (tmp_path / "logins.json").read_text() if field == "refresh_token" else ""
+    for value in (*issuer.repeated, *SECRET.values()):
+        assert value not in shown + caplog.text + stored

@@ -39,10 +39,11 @@ async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T])
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
-async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do work such as closing. If the caller is cancelled meanwhile, that is raised when the work is done.
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Do work that must not stay half done, such as closing.
 
-    A second cancellation is raised at once, and the work goes on.
+    If the caller is cancelled meanwhile, that is raised when the work is done. A second cancellation is raised at
+    once, and the work goes on.
     """
     import asyncio
 
@@ -50,7 +51,7 @@ async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
     _kept.add(task)
     task.add_done_callback(_kept.discard)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         raise

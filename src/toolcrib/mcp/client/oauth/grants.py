@@ -14,9 +14,12 @@ from toolcrib.mcp.client.oauth.dpop import DpopKey
 from toolcrib.mcp.client.oauth.endpoints import EndpointReply, Endpoints
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
+from toolcrib.mcp.concealment import concealed, concealing_values
+from toolcrib.mcp.config import credentials_in
 
 __all__ = ["TokenEndpoint", "TokenRefused", "TokenSet", "workload_assertion"]
 
+CREDENTIALS = ("code", "code_verifier", "refresh_token", "token", "assertion", "client_assertion")
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 PASSING = ("temporarily_unavailable", "server_error", "slow_down")  # errors that say nothing about the token
 MAX_TOKEN = 60_000  # characters; servers take headers of 8 to 64 KB
@@ -131,7 +134,17 @@ class TokenEndpoint:
         authenticate(self._client, self._settings, self._issuer.issuer, form, headers, now)
         if self._dpop is not None:
             headers["DPoP"] = self._dpop.proof("POST", url, now)
-        return await self._endpoints.post_form(url, what, form, headers)
+        reply = await self._endpoints.post_form(url, what, form, headers)
+        return self._concealed(reply, form, headers) if "error" in reply.data else reply
+
+    def _concealed(
+        self, reply: EndpointReply, form: Mapping[str, str], headers: Mapping[str, str]
+    ) -> EndpointReply:
+        """An error without the credentials of its request, which some servers repeat."""
+        sent = {name: value for name, value in form.items() if name in CREDENTIALS}
+        sent |= {"client_secret": self._client.client_secret, **dict(credentials_in(headers.items()))}
+        conceal = concealing_values({value: f"(hidden: {name})" for name, value in sent.items() if value})
+        return replace(reply, data=concealed(reply.data, conceal))
 
 
 async def workload_assertion(settings: OAuthSettings, issuer: str, resource: str) -> str:

@@ -22,6 +22,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from toolcrib.dataclass import dataclass, field, replace
+from toolcrib.event_loops import to_its_end
 from toolcrib.mcp.client.oauth.browser import Authorizer, authorization_code
 from toolcrib.mcp.client.oauth.challenges import Challenge
 from toolcrib.mcp.client.oauth.clients import Client, choose_client, configured_client
@@ -204,6 +205,8 @@ class TokenSource:
 
     async def _refreshed(self, login: Login, token: TokenSet) -> Login | None:
         """The login with a new token. The old one if the issuer cannot be reached before its end."""
+        import anyio
+
         async with self._store.locked(self.key):
             latest = await self._stored()
             if latest is not None and latest.token is not None and latest.token != token:
@@ -217,17 +220,23 @@ class TokenSource:
                 if token.expired(self._now()):
                     raise memory.failure
                 return latest
-            try:
-                fresh = await self._token_endpoint(latest).refresh(token, self._now())
-            except TokenRefused as problem:
-                return await self._marked(latest, problem)
-            except OAuthError as problem:
-                memory.failure, memory.failed_until = problem, self._now() + BACK_OFF
-                if token.expired(self._now()):
-                    raise
-                return latest
-            self._memory.unproved = fresh.access_token
-            return await self._keep(replace(latest, token=fresh, problem=""))
+            # A refresh token that was sent is spent, and its answer has the next one.
+            with anyio.CancelScope(shield=True):
+                return await to_its_end(self._renewed(latest, token))
+
+    async def _renewed(self, login: Login, token: TokenSet) -> Login:
+        """The login with what its refresh token gives, stored. The same login if the issuer cannot be reached yet."""
+        try:
+            fresh = await self._token_endpoint(login).refresh(token, self._now())
+        except TokenRefused as problem:
+            return await self._marked(login, problem)
+        except OAuthError as problem:
+            self._memory.failure, self._memory.failed_until = problem, self._now() + BACK_OFF
+            if token.expired(self._now()):
+                raise
+            return login
+        self._memory.unproved = fresh.access_token
+        return await self._keep(replace(login, token=fresh, problem=""))
 
     async def _ended(self, login: Login) -> Login | None:
         """The login, marked as ended since its token cannot be refreshed; None for a program, which logs in anew."""

@@ -116,6 +116,46 @@ def test_a_step_that_fails_takes_back_those_before_it(
     assert not (root / "d").exists()
 
 
+def full_home(monkeypatch: pytest.MonkeyPatch, notes: int) -> None:
+    """The disk with the user's notes takes so many more of them."""
+    left, real = [None] * notes, change_journal.replace_private_file
+
+    def write(path: Path, data: bytes) -> None:
+        if not left:
+            raise OSError(errno.ENOSPC, "no space")
+        left.pop()
+        real(path, data)
+
+    monkeypatch.setattr(change_journal, "replace_private_file", write)
+
+
+def notes_of(root: Path) -> list[Path]:
+    return list((root.parent / "state/toolcrib/changes").glob("*.json"))
+
+
+def test_a_home_whose_disk_is_full_keeps_no_change_from_being_made(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full_home(monkeypatch, notes=0)
+    Workspace(root).apply(CHANGES)
+    assert (tree(root), notes_of(root)) == (NEW, [])
+
+
+@pytest.mark.parametrize("step", range(STEPS))
+@pytest.mark.parametrize("notes", [0, 1])
+def test_a_step_that_fails_takes_back_those_before_it_also_where_that_cannot_be_noted(
+    root: Path, notes: int, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    Counted(monkeypatch, step, fail)
+    full_home(monkeypatch, notes)
+    with pytest.raises(ToolError, match="disk is full"):
+        Workspace(root).apply(CHANGES)
+    assert (tree(root), notes_of(root)) == (OLD, [])
+
+
 NEW_FILES: dict[str, list[Change]] = {
     "a move": [Move("c", "f")],
     "a new file": [Write("f", b"new f")],

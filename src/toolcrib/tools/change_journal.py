@@ -78,10 +78,14 @@ class ChangeJournal:
         finally:
             os.close(fd)
 
-    def write(self, direction: str, steps: Sequence[JournalStep]) -> None:
-        """Notes what is being done. Raises OSError."""
+    def write(self, direction: str, steps: Sequence[JournalStep]) -> bool:
+        """Notes what is being done. False if that is impossible, as on a full disk; an earlier note stays then."""
         note = {"format": FORMAT, "direction": direction, "steps": [asdict(step) for step in steps]}
-        replace_private_file(self._path, json.dumps(note).encode())
+        try:
+            replace_private_file(self._path, json.dumps(note).encode())
+        except OSError:
+            return False
+        return True
 
     def remove(self) -> None:
         self._path.unlink(missing_ok=True)

@@ -355,8 +355,9 @@ class ChangeSet:
         """Makes the steps, or takes back those that were made."""
         ordered = sorted(self.steps, key=lambda step: not step.prepared)
         notes = [_note(step) for step in ordered] if len(ordered) > 1 else []
-        if noted:
-            self.journal.write(FORWARD, notes)
+        if noted and not self.journal.write(FORWARD, notes):
+            self.journal.remove()
+            noted = False
         done: list[FileStep] = []
         try:
             for step in ordered:
@@ -364,7 +365,7 @@ class ChangeSet:
                     self._make_step(step)
                 done.append(step)
         except BaseException:
-            if noted:
+            if noted:  # where it cannot be noted, whoever is killed now has the whole set made
                 self.journal.write(BACK, notes)
             for step, note in reversed(list(zip(done, notes, strict=False))):
                 take_back(step.folder, note)

@@ -222,8 +222,8 @@ class TokenSource:
                 return latest
             # A refresh token that was sent is spent, and its answer has the next one.
             with anyio.CancelScope(shield=True):
-                renewed = await to_its_end(self._renewed(latest, token))
-            return renewed
+                latest = await to_its_end(self._renewed(latest, token))
+            return latest  # noqa: RET504 - to a type checker, the scope may swallow an exception
 
     async def _renewed(self, login: Login, token: TokenSet) -> Login:
         """The login with what its refresh token gives, stored. The same login if the issuer cannot be reached yet."""

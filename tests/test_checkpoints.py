@@ -1,6 +1,7 @@
 """Checkpoints of a workspace: what an undo puts back, what it keeps, and what it says that it cannot do."""
 
 import codecs
+import errno
 import os
 import shutil
 import socket
@@ -20,6 +21,7 @@ from tests.test_change_sets import FOR_ONE_MORE
 from toolcrib.birth_time import birth_time
 from toolcrib.checkpoints import CheckpointError, CheckpointLimits, Checkpoints, Conversation, scan
 from toolcrib.checkpoints.checkpoints import LIMITS
+from toolcrib.checkpoints.content import ContentStore
 from toolcrib.checkpoints.scan import RECENT
 from toolcrib.command.sandbox.files.placeholders import TIME_OF_A_PLACEHOLDER
 
@@ -711,6 +713,39 @@ def test_what_could_not_be_saved_once_is_saved_when_it_can() -> None:
         assert not (root / "new").exists() and (root / "a.txt").read_text() == "one\n", undone
 
     as_nobody(work)
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_an_undo_for_which_the_disk_had_no_room_goes_on_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """It counted as done: there was nothing to undo any more."""
+    root = workspace(tmp_path)
+    kept = checkpoints(root)
+    before = kept.take("before", conversation=Conversation("r", 0))
+    for name in ("a.txt", "run.sh"):
+        (root / name).write_text("changed\n")
+    kept.take("after", then="person")
+    real, left = ContentStore.write_to, [None] * room
+
+    def write_to(contents: ContentStore, digest: str, fd: int) -> None:
+        if not left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left.pop()
+        real(contents, digest, fd)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ContentStore, "write_to", write_to)
+        undone = kept.undo()
+    assert len(undone.kept) == 2 - room
+    for again in (kept.preview_undo(), kept.undo()):
+        assert (again.to, len(again.changes), again.kept) == (before, 2 - room, {})
+    assert (root / "a.txt").read_text() == "one\n"
+    assert (root / "run.sh").read_text() == "#!/bin/sh\n"
+    with pytest.raises(CheckpointError, match="nothing to undo"):
+        kept.undo()
+    kept.redo()
+    assert (root / "a.txt").read_text() == "changed\n"
 
 
 @pytest.mark.promise("undo.md", "In a private folder of yours")

@@ -432,10 +432,18 @@ class Checkpoints:
         covered = {step.path for step in plan.steps}
         tree = self._scanner.scan(before, self._history.contents, covered=covered)
         changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
+        position = (
+            0 if restorer.full else target.position or target.id
+        )  # else the next undo would not go on with it
         after = self._append(
-            f"{what} to {target.id}", target.conversation, "person", changed, tree,
-            position=target.position or target.id, redo=redos,
-        )  # fmt: skip
+            f"{what} to {target.id}",
+            target.conversation,
+            "person",
+            changed,
+            tree,
+            position=position,
+            redo=redos,
+        )
         self._journal.unlink(missing_ok=True)
         done = tuple(change for change in _changes(plan) if change.path not in restorer.kept)
         kept = {**plan.kept, **restorer.kept}

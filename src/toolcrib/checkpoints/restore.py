@@ -43,10 +43,14 @@ CHANGED = "it changed during the undo"
 
 
 class Restorer:
-    """Carries out steps below a folder. `token` names the files that it makes on the way; `kept` says what stayed."""
+    """Carries out steps below a folder. `token` names the files that it makes on the way; `kept` says what stayed.
+
+    `full` says that the disk had no room for some of it.
+    """
 
     def __init__(self, root: str, contents: ContentStore, token: str) -> None:
         self.kept: dict[str, str] = {}
+        self.full = False
         self.aside: dict[str, str] = {}  # new names of what stood in the way and could not be saved
         self._root = root
         self._contents = contents
@@ -93,6 +97,7 @@ class Restorer:
             self.kept[step.path] = str(problem)
         except OSError as problem:
             self.kept[step.path] = f"{problem.strerror or problem}"
+            self.full = self.full or problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
     # -- the three passes
 

@@ -1,6 +1,7 @@
 """An agent with checkpoints: what it takes when, and that its run can be undone with its conversation."""
 
 import asyncio
+import errno
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from toolcrib import Agent, Context, Effect, tool
 from toolcrib.agent import TranscriptFile, read_transcript
 from toolcrib.checkpoints import Checkpoints
+from toolcrib.checkpoints.content import ContentStore
 from toolcrib.events import CheckpointTaken, Event, Notice, StatusChanged
 from toolcrib.models import Scripted
 from toolcrib.rules import ApprovalStore
@@ -133,6 +135,23 @@ async def test_a_checkpoint_that_cannot_be_taken_ends_no_run_and_is_said(root: P
     notices = [event.message for event in events if isinstance(event, Notice)]
     assert any("this turn cannot be undone" in notice for notice in notices)
     assert "no checkpoint could be taken" in str(kept.covers("a"))
+
+
+async def test_files_that_a_checkpoint_lacks_because_the_disk_is_full_are_said(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint was taken, and nobody was told that it holds nothing."""
+
+    def store(contents: ContentStore, fd: int, size: int) -> tuple[str, int]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ContentStore, "store", store)
+        events = await events_of(agent_on(root, call("put", name="a", text="x"), "Done."))
+    notices = [event.message for event in events if isinstance(event, Notice)]
+    assert notices == ["the disk is full: changes of 1 file that the checkpoint lacks cannot be undone"]
+    events = await events_of(agent_on(root, call("put", name="a", text="y"), "Done."))
+    assert not any(isinstance(event, Notice) for event in events)
 
 
 async def test_an_agent_within_a_call_belongs_to_the_turn_of_the_outer_one(root: Path) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from toolcrib.call import ToolCall
 from toolcrib.effect import Effect
 from toolcrib.events import CheckpointTaken, Event, Notice
+from toolcrib.visible import counted
 
 if TYPE_CHECKING:
     from toolcrib.agent.transcript import TranscriptFile
@@ -107,6 +108,9 @@ class RunCheckpoints:
         taken = await self._in_thread(begin, "this turn cannot be undone")
         if taken is None:
             return False
+        if lacking := checkpoints.without_room:
+            words = f"changes of {counted(lacking, 'file')} that the checkpoint lacks cannot be undone"
+            self._tell(Notice(f"the disk is full: {words}"))
         if self._transcript is not None:
             with suppress(Exception):  # the file says what it lacks
                 self._transcript.checkpoint(taken.id)

@@ -147,6 +147,11 @@ class Checkpoints:
                 self._history.make_room(self._history.last_run())
                 return self._take("after the turn", None, "person")
 
+    @property
+    def without_room(self) -> int:
+        """The number of files that are not in the last checkpoint because the disk is full."""
+        return self._scanner.without_room
+
     def list(self) -> list[Checkpoint]:
         """All checkpoints, oldest first. The oldest are removed when the limits are reached."""
         with self._lock:

@@ -6,6 +6,7 @@ files are not opened.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -93,6 +94,7 @@ class TreeScanner:
         self.root = root
         self.limits = limits
         self.ignore_files = IgnoreFiles(root)
+        self.without_room = 0  # files of the last scan that could not be saved because the disk is full
 
     def scan(
         self,
@@ -108,6 +110,7 @@ class TreeScanner:
         `covered` are further paths that are covered if they exist, because an earlier checkpoint covers them. Unless
         `trusted`, the next scan reads again what this one reads, whatever the status of the file says then.
         """
+        self.without_room = 0
         scan = _Scan(self, before, contents, save, trusted, covered)
         scan.run()
         return scan.tree
@@ -323,6 +326,7 @@ class _Scan:
         try:
             return self._read(fd, status)
         except OSError as problem:
+            self._scanner.without_room += problem.errno in (errno.ENOSPC, errno.EDQUOT)
             return entry_of(status, reason=f"it cannot be copied: {problem.strerror}")
         finally:
             os.close(fd)

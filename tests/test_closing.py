@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.test_agent_cancelled import StepLoop
-from toolcrib import Agent, Effect, Toolbox, tool
+from toolcrib import Agent, Effect, Toolbox, ToolCall, tool
 from toolcrib.events import RunFinished
 from toolcrib.models import Fallback, Scripted
 
@@ -33,8 +34,8 @@ class SlowToolset:
 
     version = 0
 
-    def __init__(self, parts: Parts, name: str) -> None:
-        self._open, self._name = parts.open, name
+    def __init__(self, parts: Parts, name: str, seconds: float = 0.01) -> None:
+        self._open, self._name, self._seconds = parts.open, name, seconds
 
     async def names(self) -> list[str]:
         return []
@@ -43,7 +44,7 @@ class SlowToolset:
         return None
 
     async def __aenter__(self) -> SlowToolset:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(self._seconds)
         self._open[self._name] += 1
         return self
 
@@ -126,6 +127,58 @@ def test_everything_is_closed_at_whatever_step_its_owner_is_cancelled(
 
     with asyncio.Runner(loop_factory=StepLoop) as runner:
         assert runner.run(all_steps()) > 10
+
+
+@tool(effect=Effect.READ, secrets=(), open_world=False)
+async def wait(path: str) -> str:
+    """Wait."""
+    await asyncio.sleep(60)
+    return path
+
+
+@tool(effect=Effect.READ, secrets=(), open_world=False)
+def block(path: str) -> str:
+    """Block a thread for a moment."""
+    time.sleep(0.1)
+    return path
+
+
+async def pass_on(prepared: Any, next: Any) -> Any:
+    return await next(prepared)
+
+
+CANCELLED_BY_ANYIO: dict[str, Callable[[], Awaitable[Any]]] = {
+    "an async tool": lambda: Toolbox([wait]).call("wait", {"path": "a"}),
+    "a sync tool": lambda: Toolbox([block]).call("block", {"path": "a"}),
+    "a tool behind a step": lambda: Toolbox([wait], around_execute=[pass_on]).call("wait", {"path": "a"}),
+    "calls side by side": lambda: Toolbox([wait]).call_turn([ToolCall("wait", {"path": n}) for n in "ab"]),
+    "a run": lambda: waiting_run().run("go"),
+    "its events": lambda: anext(aiter(later(waiting_run().stream("go")))),
+    "a toolset that is entered": lambda: waiting_run(SlowToolset(Parts(), "a", 60)).run("go"),
+}
+
+
+def waiting_run(*tools: Any) -> Agent[Any, Any]:
+    return Agent(
+        Scripted([{"calls": [{"name": "wait", "arguments": {"path": "a"}}]}, "done"]), [wait, *tools]
+    )
+
+
+async def later(events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for event in events:
+        if isinstance(event, RunFinished):
+            yield event
+
+
+@pytest.mark.parametrize("work", CANCELLED_BY_ANYIO.values(), ids=CANCELLED_BY_ANYIO)
+async def test_a_scope_of_anyio_knows_its_own_cancellation(work: Callable[[], Awaitable[Any]]) -> None:
+    """It is known by its words: another one went through the scope, and cancelled whoever had set a timeout."""
+    anyio = pytest.importorskip("anyio")
+    with anyio.move_on_after(0.05) as scope:
+        await work()
+    assert scope.cancelled_caught
+    task = asyncio.current_task()
+    assert task is not None and not task.cancelling()
 
 
 async def test_a_run_that_is_awaited_has_closed_what_it_opened() -> None:

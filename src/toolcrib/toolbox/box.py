@@ -482,11 +482,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        try:
-            if self._toolsets.is_last:
-                await self._runs.owned.close(self.run)
-        finally:
-            await self._toolsets.leave()
+        await self._toolsets.leave(partial(self._runs.owned.close, self.run))
         await self.sink.delivered()
 
     def run_sync(self, work: Coroutine[Any, Any, T]) -> T:

@@ -49,7 +49,7 @@ class Deadline(Waiter, CancellingScope):
     """
 
     __slots__ = (
-        "cancelling", "coro", "ctx", "expired", "interrupted", "left", "over", "task", "told", "waits",
+        "cancelling", "coro", "ctx", "expired", "interrupted", "left", "over", "task", "told", "waits", "words",
     )  # fmt: skip
 
     coro: Any
@@ -57,12 +57,13 @@ class Deadline(Waiter, CancellingScope):
     task: asyncio.Task[Any] | None
     left: float | None
     waits: int
+    words: tuple[Any, ...]  # of the last cancellation: by them, anyio knows its own
 
     def arm(self, coro: Any, seconds: float | None) -> None:
         self.coro = coro
         self.task = task = asyncio.current_task()
         assert task is not None
-        self.cancelling = task.cancelling()
+        self.cancelling, self.words = task.cancelling(), ()
         self.expired = self.told = self.over = False
         if self.waits:
             self.left = seconds
@@ -97,6 +98,7 @@ class Deadline(Waiter, CancellingScope):
         task = self.task
         assert task is not None
         if isinstance(error, asyncio.CancelledError):
+            self.words = error.args or self.words
             if self.over:
                 raise WillNotStop(let_go(self.coro, task, error).done)
             if not self.told and self._told_to_stop(task):

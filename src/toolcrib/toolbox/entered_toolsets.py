@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from toolcrib.toolbox.operator_log import log_failure
@@ -28,11 +29,6 @@ class EnteredToolsets:
         self._lock = threading.Lock()
         self._change: Future[None] | None = None  # while the toolsets are being opened or closed
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the next `leave` is the last one."""
-        return self._times == 1
-
     async def enter(self) -> None:
         """Enter the toolsets, the first time. Raises what a toolset raises; whoever enters next tries again."""
         while True:
@@ -53,8 +49,15 @@ class EnteredToolsets:
         finally:
             self._end_change(mine)
 
-    async def leave(self) -> None:
-        """Leave the toolsets, the last time. A toolset that fails or hangs is logged."""
+    async def leave(self, before: Callable[[], Awaitable[None]]) -> None:
+        """Leave the toolsets, the last time, after `before`. A toolset that fails or hangs is logged."""
+        try:
+            if self._times == 1:
+                await before()
+        finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
         with self._lock:
             self._times -= 1
             if self._times or self._stack is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -43,18 +45,20 @@ async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
     """Do work that must not stay half done, such as closing.
 
     If the caller is cancelled meanwhile, that is raised when the work is done. A second cancellation is raised at
-    once, and the work goes on.
+    once, and the work goes on. A scope of anyio, which cancels again and again, counts once.
     """
     import asyncio
 
+    anyio: Any = sys.modules.get("anyio")
     task = asyncio.ensure_future(work)
     _kept.add(task)
     task.add_done_callback(_kept.discard)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
+    with nullcontext() if anyio is None else anyio.CancelScope(shield=True):
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])
+            raise
 
 
 _kept: set[Any] = set()  # the loop itself keeps no task alive

@@ -205,8 +205,6 @@ class TokenSource:
 
     async def _refreshed(self, login: Login, token: TokenSet) -> Login | None:
         """The login with a new token. The old one if the issuer cannot be reached before its end."""
-        import anyio
-
         async with self._store.locked(self.key):
             latest = await self._stored()
             if latest is not None and latest.token is not None and latest.token != token:
@@ -221,9 +219,7 @@ class TokenSource:
                     raise memory.failure
                 return latest
             # A refresh token that was sent is spent, and its answer has the next one.
-            with anyio.CancelScope(shield=True):
-                latest = await to_its_end(self._renewed(latest, token))
-            return latest  # noqa: RET504 - to a type checker, the scope may swallow an exception
+            return await to_its_end(self._renewed(latest, token))
 
     async def _renewed(self, login: Login, token: TokenSet) -> Login:
         """The login with what its refresh token gives, stored. The same login if the issuer cannot be reached yet."""

@@ -181,6 +181,33 @@ async def test_a_scope_of_anyio_knows_its_own_cancellation(work: Callable[[], Aw
     assert task is not None and not task.cancelling()
 
 
+async def test_a_scope_of_anyio_cancels_a_run_once_and_waits_until_it_has_closed_everything() -> None:
+    """Such a scope cancels again and again, which cut short what tools and closing had left to do."""
+    anyio = pytest.importorskip("anyio")
+    parts, cleaned = Parts(), []
+
+    @tool(effect=Effect.WRITE, secrets=(), open_world=False)
+    async def clean_up() -> str:
+        """Clean up in several steps."""
+        try:
+            await asyncio.sleep(60)
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0.01)
+            cleaned.append(True)
+        return "never"
+
+    agent = Agent(Scripted([{"calls": [{"name": "clean_up", "arguments": {}}]}]), [clean_up], autonomy="full")
+    with anyio.move_on_after(0.05) as scope:
+        async with agent.toolbox as box:
+            box.of_run(box.run, parts.owned)
+            run = agent.start("go")
+            box.of_run(run.id, parts.owned)
+            await run
+    assert scope.cancelled_caught
+    assert (cleaned, +parts.open) == ([True], {})
+
+
 async def test_a_run_that_is_awaited_has_closed_what_it_opened() -> None:
     """Also where its last event was read before: whoever awaited it then was given the outcome too early."""
     parts = Parts()

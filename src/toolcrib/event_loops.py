@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["in_loop", "loop_on_thread", "to_its_end"]
+__all__ = ["cancelled_with_caller", "in_loop", "loop_on_thread", "to_its_end"]
 
 T = TypeVar("T")
 
@@ -45,15 +45,14 @@ async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
     """Do work that must not stay half done, such as closing.
 
     If the caller is cancelled meanwhile, that is raised when the work is done. A second cancellation is raised at
-    once, and the work goes on. A scope of anyio, which cancels again and again, counts once.
+    once, and the work goes on. A scope of anyio counts once.
     """
     import asyncio
 
-    anyio: Any = sys.modules.get("anyio")
     task = asyncio.ensure_future(work)
     _kept.add(task)
     task.add_done_callback(_kept.discard)
-    with nullcontext() if anyio is None else anyio.CancelScope(shield=True):
+    with _cancelled_by_no_scope():
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -62,3 +61,23 @@ async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 _kept: set[Any] = set()  # the loop itself keeps no task alive
+
+
+async def cancelled_with_caller(task: asyncio.Task[T]) -> T:
+    """The result of a task. It is cancelled each time that the caller is; by a scope of anyio, once."""
+    import asyncio
+
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError as cancelled:
+        if not task.done():
+            task.cancel(*cancelled.args)
+            with _cancelled_by_no_scope():
+                await task
+        raise
+
+
+def _cancelled_by_no_scope() -> Any:
+    """A context manager: while it lasts, no scope of anyio cancels the task, as they do again and again."""
+    anyio: Any = sys.modules.get("anyio")
+    return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

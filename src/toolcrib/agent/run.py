@@ -13,6 +13,7 @@ from toolcrib.agent.saved_run import SavedRun
 from toolcrib.agent.settings import AgentSettings
 from toolcrib.agent.text_stream import text_of
 from toolcrib.agent.transcript import TranscriptFile
+from toolcrib.event_loops import cancelled_with_caller
 from toolcrib.events import Event
 from toolcrib.messages import Message, Usage
 
@@ -165,7 +166,7 @@ class Run(Generic[Out]):
             return self._loop.cancelled_before_start()
         work = self._ensure_task()
         try:
-            return await asyncio.shield(work) if self._loop.stopped else await work
+            return await (asyncio.shield(work) if self._loop.stopped else cancelled_with_caller(work))
         except asyncio.CancelledError:
             if not work.cancelled():
                 raise

@@ -475,3 +475,52 @@ def test_a_builtin_function_may_be_a_tool_or_is_named() -> None:
     tool(**READ, description="Say the length of a text.", name="length")(len).check()
     with pytest.raises(ToolDefinitionError, match="tool 'max': its signature cannot be read"):
         tool(**READ)(max).check()
+
+
+class Plain:
+    """A class that has no JSON."""
+
+
+NO_RESULTS: list[Any] = [
+    {"returns": Plain},
+    {"returns": list[Plain]},
+    {"returns": dict[str, Plain]},
+    {"returns": 5},
+    {"output_schema": Plain},
+    {"output_schema": {"type": "objct"}},
+    {"output_schema": {"type": "object", "required": "a"}},
+    {"output_schema": {"type": "object", "properties": {"a": {"$ref": "#/definitions/A"}}}},
+    {"output_schema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}},
+]
+
+
+@pytest.mark.parametrize("how", NO_RESULTS, ids=repr)
+def test_a_result_that_no_schema_describes_is_found_before_the_tool_runs(how: dict[str, Any]) -> None:
+    """It would be found out only when the work is done, and its result be lost."""
+    ran = []
+
+    def give() -> Any:
+        """Give it."""
+        ran.append(1)
+        return "it"
+
+    give.__annotations__["return"] = how.get("returns", Any)
+    made = tool(give, effect=Effect.WRITE, secrets=(), **{k: how[k] for k in how if k == "output_schema"})
+    with pytest.raises(
+        ToolDefinitionError, match=r"tool 'give': its (return annotation|output_schema)"
+    ) as found:
+        made.check()
+    assert "\n" not in str(found.value)
+    with pytest.warns(UserWarning, match="'give' was set aside"):
+        result = Toolbox([made], autonomy="full").call_sync("give")
+    assert "definition is broken" in result.text and not ran
+
+    class Give(
+        Tool[None, Any], name="give", effect=Effect.WRITE, secrets=(), output_schema=how.get("output_schema")
+    ):
+        def execute(self, params: None, ctx: Context) -> Any:
+            """Give it."""
+
+    if "output_schema" in how:
+        with pytest.raises(ToolDefinitionError, match="its output_schema"):
+            Give.check()

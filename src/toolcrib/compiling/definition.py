@@ -28,18 +28,17 @@ class Definition:
     __slots__ = (
         "__weakref__",
         "_identity",
-        "_returns",
         "description",
         "dynamic",
         "effect_for",
         "facts",
         "hooks",
         "judged_closely",
-        "known_output",
         "known_spec",
         "mode",
         "needs_care",
         "on_partial",
+        "output",
         "params",
         "precheck",
         "start",
@@ -72,17 +71,9 @@ class Definition:
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or mode in ("generator", "async_generator")
         self.needs_care = _needs_care(params.schema, facts.name)
-        self._returns = returns
-        self.known_output: Output | None = None  # set at the first result
+        self.output = Output(returns, facts.name, facts.output_schema)
         self.known_spec: ToolSpec | None = None  # set at the first list
         self._identity = ""
-
-    @property
-    def output(self) -> Output:
-        """The declared result: its schema and its check. Worked out at the first result."""
-        if self.known_output is None:
-            self.known_output = Output(self._returns, self.facts.name, self.facts.output_schema)
-        return self.known_output
 
     @property
     def identity(self) -> str:

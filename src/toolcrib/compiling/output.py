@@ -78,14 +78,14 @@ class Output:
 
     def _of_schema(self, declared: Mapping[str, Any], tool: str) -> None:
         from toolcrib.schema.canonical import clean
-        from toolcrib.schema.validator import offline_validator
+        from toolcrib.schema.validator import offline_validator, why_unusable
 
         try:
             self._validator = offline_validator(declared)
             self.schema = clean(declared)
         except Exception as problem:
             raise ToolDefinitionError(
-                f"tool {tool!r}: its output_schema cannot be used: {problem}"
+                f"tool {tool!r}: its output_schema cannot be used: {why_unusable(problem)}"
             ) from problem
 
     def _misfit_of_schema(self, text: str) -> str | None:

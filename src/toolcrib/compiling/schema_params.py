@@ -21,16 +21,16 @@ class SchemaParams:
         self.raw = raw  # as its author wrote it, for those who take any JSON Schema
         self.unsaid: Mapping[str, Sequence[str]] = {}
         from toolcrib.schema.canonical import clean
-        from toolcrib.schema.validator import offline_validator
+        from toolcrib.schema.validator import offline_validator, why_unusable
 
         try:
             self._validator = offline_validator(raw)
             self.schema = clean(raw)
             self.written_digits = has_decimal_text(self.schema)
         except Exception as problem:
-            place = ".".join(map(str, getattr(problem, "instance_path", ())))
-            words = f"{place and place + ': '}{getattr(problem, 'message', problem)}"
-            raise ToolDefinitionError(f"tool {tool!r}: its JSON Schema cannot be used: {words}") from problem
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its JSON Schema cannot be used: {why_unusable(problem)}"
+            ) from problem
         if self.schema.get("type", "object") != "object":
             raise ToolDefinitionError(
                 f"tool {tool!r}: its JSON Schema must describe an object of named parameters, "

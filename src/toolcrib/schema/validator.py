@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["offline_validator"]
+__all__ = ["offline_validator", "why_unusable"]
 
 
 def offline_validator(schema: Mapping[str, Any], *, formats: bool | None = None) -> Any:
@@ -27,3 +27,9 @@ def offline_validator(schema: Mapping[str, Any], *, formats: bool | None = None)
 
 def _refuse(address: str) -> Any:
     raise ValueError(f"{address} lies outside of the schema and is never fetched")
+
+
+def why_unusable(problem: Exception) -> str:
+    """One line of what is wrong with a schema, and where in it, from what making its validator raised."""
+    place = ".".join(map(str, getattr(problem, "instance_path", ())))
+    return f"{place and place + ': '}{getattr(problem, 'message', problem)}"

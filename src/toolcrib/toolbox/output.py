@@ -22,7 +22,7 @@ PARTS = (Text, Json, Image, Audio, File)
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     """The uncapped result for a returned value, and the operator's note if the value does not match its schema."""
     kind: Any = type(value)
-    output = definition.known_output or definition.output
+    output = definition.output
     if kind is str and output.schema is None:
         return new_text_result(value), ""
     if kind is not dict and kind is not str:

@@ -524,3 +524,40 @@ def test_a_result_that_no_schema_describes_is_found_before_the_tool_runs(how: di
     if "output_schema" in how:
         with pytest.raises(ToolDefinitionError, match="its output_schema"):
             Give.check()
+
+
+OF_A_PROVIDER: Any = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "given", [OF_A_PROVIDER, {"name": "look", "input": {}}, ("look", {}), None, 3, "look"], ids=repr
+)
+async def test_what_is_no_call_is_answered_with_what_one_is(given: Any) -> None:
+    """A loop over a provider's SDK has its dicts at hand, and a script has names."""
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    box = Toolbox([tool(look, **READ)])
+    words = r"expected a ToolCall, as in ToolCall\('look', .*got "
+    for hand_in in (box.prepare(given), box.call_turn([given])):
+        with pytest.raises(TypeError, match=words):
+            await hand_in
+    if given == "look":
+        assert (await box.call(given)).text == "seen"
+    else:
+        with pytest.raises(TypeError, match=words):
+            await box.call(given)
+    ready = await box.prepare(ToolCall("look"))
+    for not_prepared in (given, ToolCall("look")):
+        for hand_in in (box.execute(not_prepared), box.settle(not_prepared), box.preview(not_prepared)):
+            with pytest.raises(TypeError, match=r"expected what prepare gives, .*got "):
+                await hand_in
+    assert (await box.settle(ready)).text == "seen"
+
+
+async def test_one_call_is_no_list_of_calls() -> None:
+    for given in (ToolCall("look"), OF_A_PROVIDER, "look", None):
+        with pytest.raises(TypeError, match="calls are a list of ToolCalls"):
+            await Toolbox([]).call_turn(given)  # type: ignore[arg-type]

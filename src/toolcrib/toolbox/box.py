@@ -33,6 +33,7 @@ from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.dry_run import DryRuns
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
+from toolcrib.toolbox.given import check_calls, check_prepared
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, mask_of
@@ -335,6 +336,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         deps: Deps | None = None,
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
+        check_calls([call])
         key = CallKey(self.run, 0, next(self._count)) if key is None else key
         prepared = await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
         if type(prepared) is Pending:
@@ -361,6 +363,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         Gives exactly one result, which `record` is called with before it is reported; executing the same
         prepared call again gives the same result and runs nothing. Only cancellation of the caller is raised.
         """
+        check_prepared(prepared)
         check_seconds("", timeout=timeout)
         return await self._path.execute(prepared, answer, self._deps(deps), timeout, record)
 
@@ -378,10 +381,8 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         """Prepare, ask if need be, and execute a call, given as a ToolCall or as name and arguments; to be awaited."""
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
-        elif arguments is not None:
-            raise TypeError(
-                f"give a ToolCall, or the name of a tool and its arguments; got {call!r} and arguments"
-            )
+        elif arguments is not None or not isinstance(call, ToolCall):
+            check_calls([call], arguments)
         if timeout is not None:
             check_seconds("", timeout=timeout)
         key = new_key((self.run, 0, next(self._count))) if key is None else key
@@ -418,6 +419,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         """
         from toolcrib.toolbox.turn import TurnCalls
 
+        check_calls(calls)
         check_seconds("", timeout=timeout)
         first, given = CallKey(run, turn, 0), self._deps(deps)
         return await TurnCalls(
@@ -434,6 +436,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         record: Record | None = None,
     ) -> ToolResult:
         """Execute a prepared call, asking the approver first if it is Pending."""
+        check_prepared(prepared)
         check_seconds("", timeout=timeout)
         return await self._path.finish(prepared, self._deps(deps), timeout, record, kept=True)
 
@@ -442,6 +445,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
         Preview a question before you store it or put it elsewhere: what it shows is checked again after the answer.
         """
+        check_prepared(pending)
         return await self._previews.with_preview(pending)
 
     async def ask(self, question: Question) -> Answer | None:

@@ -1,0 +1,38 @@
+"""What callers hand a toolbox in the place of a call: checked, and answered with what is expected."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable
+from typing import Any
+
+from toolcrib.call import ToolCall
+from toolcrib.prepared import Pending, Ready, Refused
+
+__all__ = ["check_calls", "check_prepared"]
+
+EXAMPLE = """ToolCall('look', '{"shelf": 2}', 'call_1'): the tool's name, its arguments, the provider's id"""
+
+
+def check_calls(calls: Any, arguments: Any = None) -> None:
+    """Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK.
+
+    Arguments beside a call that has its own are a TypeError, too.
+    """
+    if isinstance(calls, str | dict | ToolCall) or not isinstance(calls, Iterable):
+        raise TypeError(f"calls are a list of ToolCalls, got {reprlib.repr(calls)}")
+    for call in calls:
+        if not isinstance(call, ToolCall):
+            raise TypeError(f"expected a ToolCall, as in {EXAMPLE}; got {reprlib.repr(call)}")
+        if arguments is not None:
+            raise TypeError(
+                f"give a ToolCall, or the name of a tool and its arguments; got {call!r} and arguments"
+            )
+
+
+def check_prepared(prepared: Any) -> None:
+    """Raises TypeError for what is no prepared call, such as the ToolCall itself."""
+    if not isinstance(prepared, Ready | Pending | Refused):
+        raise TypeError(
+            f"expected what prepare gives, as in execute(await box.prepare(call)); got {reprlib.repr(prepared)}"
+        )

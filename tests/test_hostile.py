@@ -15,7 +15,7 @@ from tests.cases import each
 from toolcrib import Context, Effect, Toolbox, ToolError, tool
 from toolcrib.call import ToolCall
 from toolcrib.content import Image, Json, Text
-from toolcrib.question import Answer
+from toolcrib.question import Answer, Verdict
 from toolcrib.result import ToolResult
 from toolcrib.toolbox.policy import Decision, Verb
 from toolcrib.toolset import StaticToolset, ToolFactory, prefixed
@@ -119,12 +119,15 @@ async def test_a_call_that_is_executed_twice_at_once_runs_once() -> None:
     assert [result.text for result in results] == ["done"] * 5
 
 
-@pytest.mark.parametrize("answer", [True, 1, "yes", {"verdict": "yes"}, Verb.ALLOW], ids=repr)
-async def test_what_is_no_answer_is_a_no(answer: Any) -> None:
+@pytest.mark.parametrize("autonomy", ["supervised", "full"])  # with a question, and without
+@pytest.mark.parametrize(
+    "answer", [True, 1, "yes", "no", False, Verdict.YES, Verdict.NO, {"verdict": "yes"}, Verb.ALLOW], ids=repr
+)
+async def test_with_what_is_no_answer_nothing_runs(answer: Any, autonomy: Any) -> None:
     act, ran = counting()
-    box = Toolbox([act])
-    result = await box.execute(await box.prepare(ToolCall("act", "{}")), answer)
-    assert result.is_error
+    box = Toolbox([act], autonomy=autonomy)
+    with pytest.raises(TypeError, match=r"expected an Answer, as in Answer\(Verdict.YES\)"):
+        await box.execute(await box.prepare(ToolCall("act", "{}")), answer)
     assert ran == []
 
 

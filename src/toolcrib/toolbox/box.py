@@ -363,7 +363,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         Gives exactly one result, which `record` is called with before it is reported; executing the same
         prepared call again gives the same result and runs nothing. Only cancellation of the caller is raised.
         """
-        check_prepared(prepared)
+        check_prepared(prepared, answer)
         check_seconds("", timeout=timeout)
         return await self._path.execute(prepared, answer, self._deps(deps), timeout, record)
 

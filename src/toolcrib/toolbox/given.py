@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.prepared import Pending, Ready, Refused
+from toolcrib.question import Answer
 
 __all__ = ["check_calls", "check_prepared"]
 
@@ -30,9 +31,16 @@ def check_calls(calls: Any, arguments: Any = None) -> None:
             )
 
 
-def check_prepared(prepared: Any) -> None:
-    """Raises TypeError for what is no prepared call, such as the ToolCall itself."""
+def check_prepared(prepared: Any, answer: Any = None) -> None:
+    """Raises TypeError for what is no prepared call, such as the ToolCall itself, and for what is no Answer to it.
+
+    A word or a bool is no Answer here: it could be any value of a program, and nobody need have meant a call by it.
+    """
     if not isinstance(prepared, Ready | Pending | Refused):
         raise TypeError(
             f"expected what prepare gives, as in execute(await box.prepare(call)); got {reprlib.repr(prepared)}"
+        )
+    if answer is not None and not isinstance(answer, Answer):
+        raise TypeError(
+            f"expected an Answer, as in Answer(Verdict.YES) or Answer(Verdict.NO); got {reprlib.repr(answer)}"
         )

@@ -561,3 +561,29 @@ async def test_one_call_is_no_list_of_calls() -> None:
     for given in (ToolCall("look"), OF_A_PROVIDER, "look", None):
         with pytest.raises(TypeError, match="calls are a list of ToolCalls"):
             await Toolbox([]).call_turn(given)  # type: ignore[arg-type]
+
+
+def test_a_tool_that_is_declared_as_elsewhere_is_told_what_has_to_be_written() -> None:
+    """In most libraries `@tool` alone is enough."""
+
+    def look() -> str:
+        """Look."""
+        return ""
+
+    declare: Any = tool
+    ways: dict[str, Any] = {
+        "effect and secrets": (
+            lambda: declare(look),
+            lambda: declare()(look),
+            lambda: declare(name="look")(look),
+        ),
+        "effect": (lambda: declare(look, secrets=()), lambda: declare(secrets=())(look)),
+        "secrets": (lambda: declare(look, effect=Effect.READ), lambda: declare(effect=Effect.READ)(look)),
+    }
+    for missing, makes in ways.items():
+        for make in makes:
+            words = (
+                rf"^tool 'look': {missing} must be written, as in @tool\(effect=Effect.READ, secrets=\(\)\): "
+            )
+            with pytest.raises(TypeError, match=words):
+                make()

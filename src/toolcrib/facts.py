@@ -26,6 +26,8 @@ NOT_OF_CLASSES = (
     "a @classmethod cannot be decorated: after the class, write tool(Class.method, effect=..., secrets=...)"
 )
 
+NOT_WRITTEN: Any = object()  # stands for a fact that has no default and was left out
+
 
 @dataclass(frozen=True, slots=True)
 class MaxOutput:
@@ -152,6 +154,13 @@ def make_facts(
 
     Raises TypeError, where the tool is defined, for what cannot be right.
     """
+    if missing := [
+        fact for fact, value in (("effect", effect), ("secrets", secrets)) if value is NOT_WRITTEN
+    ]:
+        raise TypeError(
+            f"tool {name!r}: {' and '.join(missing)} must be written, as in @tool(effect=Effect.READ, secrets=()): the "
+            "worst that running it can do, and the parameters that may be given a secret"
+        )
     if not isinstance(effect, Effect):
         raise TypeError(f"tool {name!r}: effect must be Effect.READ, WRITE or DESTRUCTIVE, got {effect!r}")
     if not isinstance(name, str) or not NAME.match(name):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from toolcrib.effect import Effect
-from toolcrib.facts import NOT_OF_CLASSES, FactOptions, make_facts
+from toolcrib.facts import NOT_OF_CLASSES, NOT_WRITTEN, FactOptions, make_facts
 from toolcrib.hooks import HOOKS, FunctionHooks
 from toolcrib.parameter_names import field_names, function_parameters
 
@@ -144,8 +144,8 @@ def tool(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    effect: Effect,
-    secrets: Collection[str],
+    effect: Effect = NOT_WRITTEN,
+    secrets: Collection[str] = NOT_WRITTEN,
     params: Any = None,
     **options: Unpack[ToolOptions[Any]],
 ) -> Any:

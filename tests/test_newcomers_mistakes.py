@@ -587,3 +587,55 @@ def test_a_tool_that_is_declared_as_elsewhere_is_told_what_has_to_be_written() -
             )
             with pytest.raises(TypeError, match=words):
                 make()
+
+
+@pytest.mark.parametrize(
+    "given", [[Pair], (Pair,), '{"type": "object"}', "Pair", 5, True, Pair(a=1, b=2), PairData(1)], ids=repr
+)
+def test_params_that_are_no_type_and_no_schema_are_named(given: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^tool 'take': params must be a type, such as a Pydantic model, or a JSON Schema"
+    ):
+        tool(lambda params: "", name="take", params=given, **READ)
+
+
+@pytest.mark.parametrize("given", [{"city": {"type": "string"}}, {"city": "string"}, {"city": str}], ids=repr)
+def test_parameters_alone_are_no_schema(given: Any) -> None:
+    """As smolagents takes `inputs`: a JSON Schema with none of its words allows everything and tells a model nothing."""
+    made = tool(lambda params: "", name="take", params=given, **READ)
+    with pytest.raises(
+        ToolDefinitionError,
+        match=r'its JSON Schema has no word of one: write {"type": "object", "properties": {"city":',
+    ):
+        made.check()
+
+
+A_NUMBER = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "fits", "fits_not"),
+    [
+        ({}, {"x": 1}, None),
+        ({"description": "Nothing."}, {}, None),
+        ({"additionalProperties": False}, {}, {"x": 1}),
+        ({"properties": {"a": {"type": "integer"}}}, {"a": 1}, {"a": "x"}),
+        ({"anyOf": [A_NUMBER, {"type": "object", "required": ["b"]}]}, {"b": 1}, {"c": 1}),
+        ({"$ref": "#/$defs/A", "$defs": {"A": A_NUMBER}}, {"a": 1}, {}),
+        ({"allOf": [{"$ref": "#/$defs/A"}, {"required": ["b"]}], "$defs": {"A": A_NUMBER}}, {"a": 1, "b": 1}, {"a": 1}),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {"$ref": "#/$defs/A"}}}}}, {"a": {}}, None),
+    ],
+    ids=repr,
+)  # fmt: skip
+async def test_a_raw_schema_need_not_say_that_arguments_are_an_object(
+    raw: Any, fits: Any, fits_not: Any
+) -> None:
+    made = tool(lambda params: params, name="take", description="Take it.", params=raw, **READ)
+    box = Toolbox([made])
+    (spec,) = (await box.tool_list()).specs
+    assert spec.input_schema["type"] == "object" and isinstance(spec.input_schema["properties"], dict)
+    for dialect in ("openai-strict", "gemini", "anthropic-strict", "conservative"):
+        assert spec.in_dialect(dialect)["type"] == "object"
+    assert not (await box.call("take", fits)).is_error
+    if fits_not is not None:
+        assert (await box.call("take", fits_not)).code is ErrorCode.INVALID_ARGUMENTS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import reprlib
 import typing
 from collections.abc import Callable, Mapping
 from types import UnionType
@@ -25,6 +26,7 @@ __all__ = ["check_method", "check_params_argument", "params_argument"]
 
 POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
 OF_A_METHOD = ("self", "cls")
+VALUES = (str, bytes, int, float, list, tuple, set)
 
 
 def params_argument(order: list[Parameter], kind: Any, tool: str) -> tuple[Parameter, Parameter | None]:
@@ -61,6 +63,11 @@ def check_params_argument(fn: Callable[..., Any], kind: Any, tool: str, names: M
 
     `names` are those where the function is defined.
     """
+    if isinstance(kind, VALUES) or (not isinstance(kind, type) and field_names(type(kind))):
+        raise ToolDefinitionError(
+            f"tool {tool!r}: params must be a type, such as a Pydantic model, or a JSON Schema as a dict; "
+            f"got {reprlib.repr(kind)}"
+        )
     try:
         signature = signature_of(fn)
     except Exception:  # compiling says what is wrong with it

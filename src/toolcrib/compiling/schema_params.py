@@ -21,11 +21,21 @@ class SchemaParams:
         self.raw = raw  # as its author wrote it, for those who take any JSON Schema
         self.unsaid: Mapping[str, Sequence[str]] = {}
         from toolcrib.schema.canonical import clean
+        from toolcrib.schema.keywords import KINDS
         from toolcrib.schema.validator import offline_validator, why_unusable
 
+        if raw and all(str(word).isidentifier() and word not in KINDS for word in raw):
+            raise ToolDefinitionError(
+                f"tool {tool!r}: its JSON Schema has no word of one: write "
+                f'{{"type": "object", "properties": {{"{next(iter(raw))}": ...}}, "required": [...]}}'
+            )
         try:
             self._validator = offline_validator(raw)
             self.schema = clean(raw)
+            if (
+                "type" not in self.schema
+            ):  # arguments are an object, also where their schema leaves that unsaid
+                self.schema = clean({"type": "object", **raw})
             self.written_digits = has_decimal_text(self.schema)
         except Exception as problem:
             raise ToolDefinitionError(

@@ -24,13 +24,17 @@ from toolcrib import (
     Toolbox,
     ToolCall,
     ToolDefinitionError,
+    to_dialect,
     tool,
 )
 from toolcrib.agent import TranscriptFile, read_transcript
+from toolcrib.codecs.text import parse_text
 from toolcrib.errors import ErrorCode
+from toolcrib.guided import ToolCalls
 from toolcrib.models import Scripted
 from toolcrib.models.fallback import Fallback
 from toolcrib.rules import Limit, RateLimits, RulePolicy, read_rules
+from toolcrib.schema import SchemaError, clean, lint, to_markdown
 from toolcrib.secrets import Environment
 from toolcrib.tools import (
     ApplyPatch,
@@ -639,3 +643,44 @@ async def test_a_raw_schema_need_not_say_that_arguments_are_an_object(
     assert not (await box.call("take", fits)).is_error
     if fits_not is not None:
         assert (await box.call("take", fits_not)).code is ErrorCode.INVALID_ARGUMENTS
+
+
+def look_at(shelf: int) -> str:
+    """Look at a shelf."""
+    return str(shelf)
+
+
+LOOK = tool(look_at, **READ)
+
+
+@pytest.mark.parametrize("given", [LOOK, [LOOK], LOOK.spec, "look_at", ["look_at"], None], ids=repr)
+@pytest.mark.parametrize(
+    "take", [to_markdown, ToolCalls, lambda given: parse_text("x", "hermes", given)], ids=["markdown", "calls", "text"]
+)  # fmt: skip
+def test_tools_and_single_specs_are_no_list_of_specs(take: Any, given: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected a (list of specs|spec), as in .*; got "):
+        take(given)
+    assert take([LOOK.spec])
+
+
+def test_lint_wants_a_spec() -> None:
+    for given in (LOOK, [LOOK.spec], None):
+        with pytest.raises(TypeError, match=r"expected a spec, as in search\.spec; got "):
+            lint(given)  # type: ignore[arg-type]
+
+
+NO_SCHEMAS: list[tuple[Any, str]] = [
+    (Pair, r"not the type Pair: write Pair\.model_json_schema\(\)"),
+    (PairData, "not the type PairData$"),
+    (LOOK, r"not a tool: write tool\.spec\.input_schema"),
+    (LOOK.spec, r"not ToolSpec: write spec\.input_schema"),
+    ('{"type": "object"}', "not str$"),
+    (None, "not NoneType$"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), NO_SCHEMAS, ids=repr)
+@pytest.mark.parametrize("take", [clean, lambda schema: to_dialect(schema, "gemini")])
+def test_what_is_no_json_schema_is_named(take: Any, given: Any, words: str) -> None:
+    with pytest.raises(SchemaError, match="a JSON Schema must be an object, " + words):
+        take(given)

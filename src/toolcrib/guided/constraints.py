@@ -110,12 +110,9 @@ class ToolCalls:
     most_characters: int | None = None
 
     def __post_init__(self) -> None:
-        from toolcrib.spec import ToolSpec
+        from toolcrib.schema.given import listed_specs
 
-        given: Any = self.tools
-        if not isinstance(given, list | tuple) or not all(isinstance(tool, ToolSpec) for tool in given):
-            raise TypeError("ToolCalls: expected a list of specs, as in ToolCalls([search.spec, count.spec])")
-        object.__setattr__(self, "tools", tuple(given))
+        object.__setattr__(self, "tools", tuple(listed_specs(self.tools)))
 
 
 def _check_text(text: Any, owner: str) -> None:

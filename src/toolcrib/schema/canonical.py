@@ -8,6 +8,7 @@ from typing import Any, Final
 from toolcrib.dataclass import dataclass, field
 from toolcrib.json_text.values import escape
 from toolcrib.schema.combine import merge
+from toolcrib.schema.given import why_no_schema
 from toolcrib.schema.keywords import KINDS, NAMED, NODE, NODES, NOISE, Schema, accepts_null
 from toolcrib.schema.legacy import modern
 from toolcrib.schema.references import References, Resource
@@ -62,7 +63,7 @@ def clean(schema: Mapping[str, Any]) -> Schema:
 def clean_and_tell(schema: Mapping[str, Any]) -> tuple[Schema, list[Loss]]:
     """`clean`, together with the parts of the schema that could not be understood."""
     if not isinstance(schema, Mapping):
-        raise SchemaError(f"a JSON Schema must be an object, not {type(schema).__name__}")
+        raise SchemaError(why_no_schema(schema))
     cleaning = _Cleaning(schema, None)
     out = cleaning.run()
     losses = cleaning.losses

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from toolcrib.schema.canonical import clean
+from toolcrib.schema.given import listed_specs
 from toolcrib.schema.keywords import KINDS, Schema
 from toolcrib.schema.words import phrase, quote, sentence
 
@@ -38,7 +39,7 @@ def to_markdown(specs: Iterable[Described]) -> str:
     A field's line says its name, type, whether it is required, its description, allowed values, bounds and
     default; fields of nested objects are indented below it. The same specs give the same text.
     """
-    tools = [_tool(spec) for spec in specs]
+    tools = [_tool(spec) for spec in listed_specs(specs)]
     return "\n".join(
         ["# Available Tools", "", f"You have access to the following {len(tools)} tool(s):", "", *tools]
     )

@@ -16,6 +16,7 @@ from toolcrib.codecs.wire_json import arguments_object
 from toolcrib.content import Text
 from toolcrib.dataclass import dataclass
 from toolcrib.messages import Chunk, MessagePart, Reasoning
+from toolcrib.schema.given import listed_specs
 
 if TYPE_CHECKING:
     from toolcrib.spec import ToolSpec
@@ -125,7 +126,7 @@ def schemas(tools: Iterable[ToolSpec] | Tools) -> Tools:
     """Input schemas by name."""
     if isinstance(tools, Mapping):
         return cast("Tools", tools)
-    return {spec.name: spec.input_schema for spec in tools}
+    return {spec.name: spec.input_schema for spec in listed_specs(tools)}
 
 
 def _steps(form: Form, scan: Scanner, answer: AnswerBuilder, tools: Tools) -> Steps[None]:

@@ -28,14 +28,17 @@ from toolcrib import (
     tool,
 )
 from toolcrib.agent import TranscriptFile, read_transcript
+from toolcrib.agent.delegation import Delegate, delegation_tools
 from toolcrib.codecs.text import parse_text
 from toolcrib.errors import ErrorCode
-from toolcrib.guided import ToolCalls
+from toolcrib.guided import Choice, ToolCalls
 from toolcrib.models import Scripted
 from toolcrib.models.fallback import Fallback
 from toolcrib.rules import Limit, RateLimits, RulePolicy, read_rules
+from toolcrib.rules.examples import call_from
 from toolcrib.schema import SchemaError, clean, lint, to_markdown
 from toolcrib.secrets import Environment
+from toolcrib.testing import check_tool
 from toolcrib.tools import (
     ApplyPatch,
     DeleteFile,
@@ -54,7 +57,7 @@ from toolcrib.tools import (
     Workspace,
     WriteFile,
 )  # fmt: skip
-from toolcrib.toolset import StaticToolset, filtered, renamed
+from toolcrib.toolset import StaticToolset, ToolFactory, filtered, prefixed, renamed
 
 READ: dict[str, Any] = {"effect": Effect.READ, "secrets": ()}
 
@@ -684,3 +687,67 @@ NO_SCHEMAS: list[tuple[Any, str]] = [
 def test_what_is_no_json_schema_is_named(take: Any, given: Any, words: str) -> None:
     with pytest.raises(SchemaError, match="a JSON Schema must be an object, " + words):
         take(given)
+
+
+def plain_area(width: int, height: int) -> int:
+    return width * height
+
+
+A_TOOLSET: Any = "toolsets are made of a list of tools, or of a toolset; "
+WRONG_KINDS: dict[str, tuple[Any, str]] = {
+    "a tool alone, filtered": (lambda: filtered(LOOK, bool), A_TOOLSET + r"got .*: write \[.*\]"),  # type: ignore[arg-type]
+    "a toolbox, prefixed": (lambda: prefixed(Toolbox([]), "a_"), A_TOOLSET + "got"),  # type: ignore[arg-type]
+    "names in the place of a function": (
+        lambda: filtered([LOOK], ["look_at"]),  # type: ignore[arg-type]
+        r"keep must be a function of a name, such as \['look_at'\].__contains__",
+    ),
+    "pairs in the place of a mapping": (
+        lambda: renamed([LOOK], [("look_at", "look")]),  # type: ignore[arg-type, list-item]
+        "names must map old names to new ones, got",
+    ),
+    "no text": (lambda: prefixed([LOOK], None), "prefix must be a text, got None"),  # type: ignore[arg-type]
+    "a list within": (lambda: Toolbox([[LOOK]]), r"\(put \* before a list of tools: \[\*tools, other\]\)"),  # type: ignore[list-item]
+    "none": (lambda: Toolbox(None), r"tools must be a list of tools; got None: write \[\] for none"),  # type: ignore[arg-type]
+    "an agent without tools": (lambda: Agent(Scripted([]), None), r"write \[\] for none"),  # type: ignore[arg-type]
+    "a function that is no tool": (lambda: check_tool(plain_area), r"decorate it with @tool\(effect="),
+    "a built-in function": (lambda: check_tool(len), r"decorate it with @tool\(effect="),
+    "a list of agents": (
+        lambda: delegation_tools([Agent(Scripted([]))]),  # type: ignore[arg-type]
+        r"agents are Delegates by their names, as in \{'keeper': Delegate\(agent, description\)\}; got",
+    ),
+    "an agent without a name": (
+        lambda: delegation_tools({"": Delegate(Agent(Scripted([])), "Helps.")}),
+        "the name of an agent is a text that is not empty, got ''",
+    ),
+    "a list of choices": (lambda: Choice(["yes", "no"]), r"got \['yes', 'no'\]: write Choice\(\*options\)"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("make", "words"), WRONG_KINDS.values(), ids=WRONG_KINDS)
+def test_what_is_of_another_kind_is_answered_with_what_to_write(make: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+async def test_a_factory_that_gives_a_class_or_nothing_is_a_broken_definition() -> None:
+    class Lazy(Tool[None, str], name="lazy", effect=Effect.READ, secrets=()):
+        def execute(self, params: None, ctx: Context) -> str:
+            return "done"
+
+    for given in (Lazy, None, "lazy"):
+        with pytest.warns(
+            UserWarning, match="its factory gave .*; it must give a Tool object or a @tool function"
+        ):
+            result = await Toolbox([ToolFactory("lazy", lambda ctx, given=given: given)]).call("lazy")  # type: ignore[misc]
+        assert "definition is broken" in result.text
+    assert (await Toolbox([ToolFactory("lazy", lambda ctx: Lazy())]).call("lazy")).text == "done"
+
+
+def test_a_call_of_a_rule_is_not_written_as_one_object() -> None:
+    for text in (
+        '{"name":"read_file","arguments":{"path":"a"}}',
+        '{"name": "read_file", "arguments": {}}',
+        "{}",
+    ):
+        with pytest.raises(ValueError, match="a call is written as a name and a JSON object"):
+            call_from(text)

@@ -106,18 +106,24 @@ def name_of(supplied: ToolLike) -> str:
     of_class = isinstance(supplied, MethodType)  # it has the facts of the tool below its @classmethod
     if isinstance(facts, Facts) and not of_class:
         return facts.name
-    hint = " (decorate it with @tool(effect=..., secrets=...))" if callable(supplied) else ""
-    if isinstance(facts, Facts):
-        hint = f" ({NOT_OF_CLASSES})"
-    if hasattr(supplied, "as_tool"):
-        hint = " (hand in agent.as_tool(name, description))"
-    if hasattr(supplied, "cr_frame"):
-        hint = " (a call of an async function: hand in the function itself)"
-    if hasattr(supplied, "call_turn"):
-        hint = f" ({A_TOOLBOX})"
     raise TypeError(
-        f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{hint}"
+        f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{_instead(supplied)}"
     )
+
+
+def _instead(given: Any) -> str:
+    """What to hand in instead of something that is no tool, in brackets; "" where nobody knows."""
+    if isinstance(getattr(given, "facts", None), Facts):
+        return f" ({NOT_OF_CLASSES})"
+    if hasattr(given, "call_turn"):
+        return f" ({A_TOOLBOX})"
+    if hasattr(given, "cr_frame"):
+        return " (a call of an async function: hand in the function itself)"
+    if hasattr(given, "as_tool"):
+        return " (hand in agent.as_tool(name, description))"
+    if isinstance(given, list | tuple):
+        return " (put * before a list of tools: [*tools, other])"
+    return " (decorate it with @tool(effect=..., secrets=...))" if callable(given) else ""
 
 
 def check_constructor(supplied: ToolLike) -> None:
@@ -249,21 +255,31 @@ class _RenamingToolset:
 
 def as_toolset(tools: Toolset | Iterable[ToolLike]) -> Toolset:
     """A toolset unchanged, or a new toolset of the given tools."""
+    given: Any = tools
+    if not isinstance(given, Toolset | Iterable):
+        hint = f": write [{given!r}]" if is_tool(given) else ""
+        raise TypeError(f"toolsets are made of a list of tools, or of a toolset; got {given!r}{hint}")
     return tools if isinstance(tools, Toolset) else StaticToolset(tools)
 
 
 def filtered(tools: Toolset | Iterable[ToolLike], keep: Callable[[str], bool]) -> Toolset:
     """The tools whose name `keep` accepts."""
+    if not callable(keep):
+        raise TypeError(f"keep must be a function of a name, such as {keep!r}.__contains__, got {keep!r}")
     return _RenamingToolset(as_toolset(tools), lambda name: name if keep(name) else None)
 
 
 def renamed(tools: Toolset | Iterable[ToolLike], names: Mapping[str, str]) -> Toolset:
     """The tools under other names: `names` maps old to new; the others keep theirs."""
+    if not isinstance(names, Mapping):
+        raise TypeError(f"names must map old names to new ones, got {names!r}")
     return _RenamingToolset(as_toolset(tools), lambda name: names.get(name, name))
 
 
 def prefixed(tools: Toolset | Iterable[ToolLike], prefix: str) -> Toolset:
     """The tools with a prefix before their names."""
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix must be a text, got {prefix!r}")
     return _RenamingToolset(as_toolset(tools), lambda name: prefix + name)
 
 

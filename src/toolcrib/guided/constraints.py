@@ -34,7 +34,8 @@ class Choice:
             raise ValueError("Choice: expected at least one text, as in Choice('yes', 'no')")
         for option in given:
             if not isinstance(option, str) or not option:
-                raise ValueError(f"Choice: each option is a text that is not empty, got {option!r}")
+                hint = ": write Choice(*options)" if isinstance(option, list | tuple) else ""
+                raise ValueError(f"Choice: each option is a text that is not empty, got {option!r}{hint}")
             _check_text(option, "Choice")
         if len(set(given)) < len(given):
             raise ValueError(f"Choice: an option stands twice in {given!r}")

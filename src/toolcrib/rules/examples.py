@@ -49,7 +49,7 @@ def call_from(text: str) -> ToolCall:
         given = json.loads(arguments or "{}")
     except ValueError:
         given = None
-    if not name or not isinstance(given, dict):
+    if not name or name.startswith("{") or not isinstance(given, dict):
         raise RuleError('a call is written as a name and a JSON object: shell {"command": "ls"}')
     return ToolCall(name, given)
 

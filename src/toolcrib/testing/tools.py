@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import re
 import shutil
 import tempfile
@@ -99,6 +100,17 @@ def _takes_folder(tool: object) -> bool:
     return callable(tool) and not is_tool(tool)
 
 
+def _fits_a_folder(make: Any) -> bool:
+    """Whether a function takes one argument, as far as that is known; and is none of Python's own, such as `len`."""
+    try:
+        inspect.signature(make).bind("folder")
+    except TypeError:
+        return False
+    except ValueError:  # without a signature
+        pass
+    return not inspect.isbuiltin(make)
+
+
 async def _checked(
     tool: Any,
     workspace: str | Path | None,
@@ -112,6 +124,8 @@ async def _checked(
     folder, copied = (Path(workspace) if workspace is not None else None), None
     try:
         if _takes_folder(tool):
+            if not _fits_a_folder(tool):
+                name_of(tool)  # raises, with what a tool is
             copied = folder = _copy_of(folder)
             tool = tool(copied)
         subject = cast("ToolLike", tool)

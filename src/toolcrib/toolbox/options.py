@@ -101,4 +101,5 @@ def check_options(*, tools: Any, approver: Any, max_output: Any, **given: Any) -
     if hasattr(tools, "call_turn"):
         raise TypeError(f"tools must be a list of tools; {A_TOOLBOX}")
     if not isinstance(tools, Iterable):
-        raise TypeError(f"tools must be a list of tools; got the single {tools!r}: write [{tools!r}]")
+        got = "None: write [] for none" if tools is None else f"the single {tools!r}: write [{tools!r}]"
+        raise TypeError(f"tools must be a list of tools; got {got}")

@@ -38,7 +38,13 @@ class Delegates:
     """
 
     def __init__(self, agents: Mapping[str, Delegate], max_depth: int = MAX_DEPTH) -> None:
+        given: Any = agents
+        if not isinstance(given, Mapping):
+            example = "{'keeper': Delegate(agent, description)}"
+            raise TypeError(f"agents are Delegates by their names, as in {example}; got {given!r}")
         for name, delegate in agents.items():
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"the name of an agent is a text that is not empty, got {name!r}")
             if not isinstance(delegate, Delegate):
                 raise TypeError(
                     f"agent {name!r}: expected Delegate(agent, 'what it can be asked to do'), got {delegate!r}"

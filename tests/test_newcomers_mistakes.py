@@ -751,3 +751,44 @@ def test_a_call_of_a_rule_is_not_written_as_one_object() -> None:
     ):
         with pytest.raises(ValueError, match="a call is written as a name and a JSON object"):
             call_from(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "hook"),
+    [
+        ("pre_check", "precheck"),
+        ("onPartial", "on_partial"),
+        ("effectFor", "effect_for"),
+        ("preCheck", "precheck"),
+    ],
+)
+def test_a_hook_in_another_spelling_is_refused_because_it_would_never_be_called(
+    written: str, hook: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"tool 'look': {written} is no hook; do you mean {hook}\?"):
+        type(
+            "Look", (Look,), {written: lambda self, params: None}, name="look", effect=Effect.READ, secrets=()
+        )
+
+
+def test_what_only_looks_like_a_hook_is_the_users_own() -> None:
+    class Own(Look, name="look", effect=Effect.READ, secrets=()):
+        class Preview:
+            """A class of the tool's own."""
+
+        Resources = ("a", "b")
+
+        def _pre_check(self) -> None:
+            """A helper."""
+
+        def precheck(self, params: Pair) -> str | None:
+            return "No."
+
+    assert Toolbox([Own]).call_sync("look", {"a": 1, "b": 2}).code is ErrorCode.PRECHECK
+
+
+class Look(Tool[Pair, str], name="look", effect=Effect.READ, secrets=()):
+    """Look."""
+
+    def execute(self, params: Pair, ctx: Context) -> str:
+        return "seen"

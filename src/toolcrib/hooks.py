@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from toolcrib.effect import Effect
     from toolcrib.question import Doubt, Preview
 
-__all__ = ["HOOKS", "FunctionHooks"]
+__all__ = ["HOOKS", "FunctionHooks", "check_spelling"]
 
 
 P = TypeVar("P")
@@ -39,3 +40,12 @@ class FunctionHooks(TypedDict, Generic[P], total=False):
 
 
 HOOKS = tuple(FunctionHooks.__annotations__)
+_BY_LETTERS = {hook.replace("_", ""): hook for hook in HOOKS}
+
+
+def check_spelling(tool: str, methods: Mapping[str, Any]) -> None:
+    """Raises TypeError for a method such as `pre_check` or `onPartial`, which would never be called."""
+    for name, method in methods.items():
+        hook = _BY_LETTERS.get(name.replace("_", "").lower(), name)
+        if hook != name and isinstance(method, FunctionType) and not name.startswith("_"):
+            raise TypeError(f"tool {tool!r}: {name} is no hook; do you mean {hook}?")

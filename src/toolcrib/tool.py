@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get
 
 from toolcrib.effect import Effect
 from toolcrib.facts import FactOptions, Facts, make_facts
-from toolcrib.hooks import HOOKS
+from toolcrib.hooks import HOOKS, check_spelling
 from toolcrib.parameter_names import field_names, takes_positional
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Tool(Generic[P, R]):
             raise TypeError(f"tool {name!r}: class {cls.__name__} must define execute(self, params, ctx)")
         if not takes_positional(cls.execute, 3):
             raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
+        check_spelling(name, vars(cls))
         from toolcrib.compiling.params_argument import check_method
 
         check_method(cls.execute, params_type(cls), name)

@@ -21,6 +21,7 @@ from toolcrib.codecs.wire_json import (
     joined,
     json_object,
 )
+from toolcrib.codecs.wire_parameters import renamed_keys
 from toolcrib.content import Text
 from toolcrib.messages import (
     CallChunk,
@@ -59,7 +60,12 @@ KEPT_FIELDS = ("container", "context_management", "stop_details")
 JSON_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
-def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
+Parameters = dict[str, dict[str, str]]  # by tool: what names on the wire mean
+
+
+def read_response(
+    body: dict[str, Any], provider: str, names: dict[str, str], parameters: Parameters
+) -> Response:
     """Reads a whole answer."""
     if body.get("type") == "error" or body.get("error"):
         raise read_error(body)
@@ -68,7 +74,7 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
     parts = [
         part
         for block in dicts(body["content"])
-        for part in _parts(block, block.get("input"), provider, names)
+        for part in _parts(block, block.get("input"), provider, names, parameters)
     ]
     return _response(parts, body, as_dict(body.get("usage")), provider)
 
@@ -76,9 +82,15 @@ def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) ->
 class MessagesDecoder:
     """Events of a Messages stream in, neutral chunks out."""
 
-    def __init__(self, provider: str = "anthropic", names: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        provider: str = "anthropic",
+        names: dict[str, str] | None = None,
+        parameters: Parameters | None = None,
+    ) -> None:
         self._provider = provider
         self._names = names or {}
+        self._parameters = parameters or {}
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._blocks: list[_Block] = []
@@ -137,7 +149,9 @@ class MessagesDecoder:
             block.number = self._calls
             self._calls += 1
             name, id = as_str(content.get("name")), known_id(content.get("id"))
-            return block, [CallChunk(block.number, self._names.get(name, name), id)]
+            name = self._names.get(name, name)
+            block.parameters = self._parameters.get(name, {})
+            return block, [CallChunk(block.number, name, id)]
         text = as_str(content.get("text")) if block.kind == "text" else ""
         thought = as_str(content.get("thinking")) if block.kind == "thinking" else ""
         pieces: list[Chunk] = [TextChunk(text)] if text else [ReasoningChunk(thought)] if thought else []
@@ -164,6 +178,8 @@ class MessagesDecoder:
             return chunks
         if field == "input" and block.kind == "tool_use":
             shown = block.arguments.add(piece)
+            if block.parameters:  # they are renamed as a whole
+                return chunks
             return [*chunks, CallChunk(block.number, arguments=shown)] if shown else chunks
         block.grow(field, piece)
         if field == "text" and block.kind == "text":
@@ -194,12 +210,16 @@ class MessagesDecoder:
         if block.kind != "tool_use":
             return []
         rest, others = block.arguments.settle(final=True)
+        if block.parameters:
+            rest = renamed_keys(block.arguments.text, block.parameters)
         chunks: list[Chunk] = [CallChunk(block.number, arguments=rest)] if rest else []
         chunks.append(CallChunk(block.number, done=True))
         for arguments in others:
             other, opened = self._open_block({"type": "tool_use", "name": block.content.get("name")})
             other.arguments.add(arguments)
-            chunks += [*opened, CallChunk(other.number, arguments=arguments), *self._close(other)]
+            if not other.parameters:
+                opened.append(CallChunk(other.number, arguments=arguments))
+            chunks += [*opened, *self._close(other)]
         return chunks
 
     def _broken(self, error: ModelError) -> ModelError:
@@ -211,7 +231,7 @@ class MessagesDecoder:
         parts: list[MessagePart] = []
         for block in self._blocks:
             content, arguments = block.whole()
-            parts.extend(_parts(content, arguments, self._provider, self._names))
+            parts.extend(_parts(content, arguments, self._provider, self._names, self._parameters))
         return _response(parts, self._message, self._usage, self._provider)
 
 
@@ -227,7 +247,7 @@ _EVENTS = {
 class _Block:
     """A content block that is still streaming; its texts grow as lists of pieces."""
 
-    __slots__ = ("arguments", "citations", "closed", "content", "kind", "number", "pieces")
+    __slots__ = ("arguments", "citations", "closed", "content", "kind", "number", "parameters", "pieces")
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -235,6 +255,7 @@ class _Block:
         self.number = -1
         self.closed = False
         self.arguments = StreamedArguments()
+        self.parameters: dict[str, str] = {}
         self.pieces: dict[str, list[str]] = {}
         self.citations: list[Any] = []
 
@@ -268,13 +289,17 @@ class _Block:
         return content, raw or self.content.get("input")
 
 
-def _parts(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> list[MessagePart]:
+def _parts(
+    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
+) -> list[MessagePart]:
     """One content block as neutral parts: a single part, or several calls when their arguments were concatenated."""
-    part = _part(block, arguments, provider, names)
+    part = _part(block, arguments, provider, names, parameters)
     return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
-def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
+def _part(
+    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
+) -> MessagePart:
     """One content block as a neutral part; the block's other fields go into the extras."""
     kind = block.get("type")
     if kind == "text":
@@ -287,12 +312,13 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: dict[str,
         return Reasoning("", {provider: dict(block)})
     if kind == "tool_use":
         name = as_str(block.get("name"))
+        name = names.get(name, name)
         own = {
             key: value for key, value in block.items() if key not in ("type", "id", "name", "input") and value
         }
         return ToolCall(
-            names.get(name, name),
-            arguments_as_written(arguments),
+            name,
+            renamed_keys(arguments_as_written(arguments), parameters.get(name, {})),
             known_id(block.get("id")),
             extras_for(provider, own),
         )

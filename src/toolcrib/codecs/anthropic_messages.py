@@ -19,6 +19,12 @@ from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRu
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import declared_names, our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item
+from toolcrib.codecs.wire_parameters import (
+    our_parameters,
+    renamed_keys,
+    wire_parameters,
+    with_wire_parameters,
+)
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Reasoning, Request, Response
@@ -76,7 +82,9 @@ class AnthropicMessagesCodec:
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v1/messages`."""
         names = wire_names(request, declared_names(request, self.provider))
-        written = write(request, self, IDS, partial(_Writer, self.provider, names), settings=names)
+        parameters = wire_parameters(request, self.dialect)
+        make = partial(_Writer, self.provider, names, parameters)
+        written = write(request, self, IDS, make, settings=(names, parameters))
         writer, turns = written.writer, written.wire(written.writer.turns())
         system = [block for message in written.head for block in writer.blocks(message.parts)]
         body: dict[str, Any] = {
@@ -86,7 +94,7 @@ class AnthropicMessagesCodec:
         if system:
             body["system"] = system
         body["messages"] = turns
-        body |= self._tools(request, names, writer.called)
+        body |= self._tools(request, names, parameters, writer.called)
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.stop:
@@ -101,24 +109,35 @@ class AnthropicMessagesCodec:
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
-        return read_response(body, self.provider, our_names(request, declared_names(request, self.provider)))
+        return read_response(body, self.provider, *self._read_back(request))
 
     def decoder(self, request: Request | None = None) -> MessagesDecoder:
         """A fresh decoder for one streamed answer."""
-        return MessagesDecoder(self.provider, our_names(request, declared_names(request, self.provider)))
+        return MessagesDecoder(self.provider, *self._read_back(request))
+
+    def _read_back(self, request: Request | None) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """What the names of tools, and of their parameters, in an answer mean."""
+        names = our_names(request, declared_names(request, self.provider))
+        return names, our_parameters(request, self.dialect)
 
     def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(self, request: Request, names: dict[str, str], called: Iterable[str]) -> dict[str, Any]:
+    def _tools(
+        self,
+        request: Request,
+        names: dict[str, str],
+        parameters: dict[str, dict[str, str]],
+        called: Iterable[str],
+    ) -> dict[str, Any]:
         choice = request.tool_choice
         wanted = frozenset(choice.names) if choice.mode != "none" else frozenset[str]()
         one = choice.mode == "required" and len(wanted) == 1
         specs = [spec for spec in request.tools if one or not wanted or spec.name in wanted]
         if one and not any(spec.name in wanted for spec in specs):
             specs = []
-        tools = [self._tool(spec, names) for spec in specs]
+        tools = [self._tool(spec, names, parameters.get(spec.name, {})) for spec in specs]
         mode = choice.mode
         if not tools and not own_extras(request, self.provider).get("tools"):
             # A conversation that holds calls is refused unless tools are defined, even if none may be called.
@@ -139,7 +158,7 @@ class AnthropicMessagesCodec:
             else {"tools": tools, "tool_choice": wire_choice}
         )
 
-    def _tool(self, spec: ToolSpec, names: dict[str, str]) -> dict[str, Any]:
+    def _tool(self, spec: ToolSpec, names: dict[str, str], parameters: dict[str, str]) -> dict[str, Any]:
         own = dict(spec.extras.get(self.provider, {}))
         if (
             own.get("type", "custom") != "custom"
@@ -149,7 +168,7 @@ class AnthropicMessagesCodec:
         tool = {
             "name": names.get(spec.name, spec.name),
             "description": spec.description,
-            "input_schema": spec.in_dialect(dialect),
+            "input_schema": with_wire_parameters(spec.in_dialect(dialect), parameters),
         }
         return {**tool, **({"strict": True} if strict else {}), **own}
 
@@ -169,12 +188,13 @@ class _Writer:
     user turn that follows their calls.
     """
 
-    def __init__(self, provider: str, names: dict[str, str]) -> None:
+    def __init__(self, provider: str, names: dict[str, str], parameters: dict[str, dict[str, str]]) -> None:
         self.wire: list[dict[str, Any]] = []
         self.called: dict[str, None] = {}  # the names of the tools that were called
         self.has_marks = False  # whether the conversation has cache marks of its own
         self._provider = provider
         self._names = names
+        self._parameters = parameters
 
     def add(self, step: ConversationStep) -> None:
         role = "assistant" if step.message.role == "assistant" else "user"
@@ -245,7 +265,7 @@ class _Writer:
             "type": "tool_use",
             "id": answer.id,
             "name": self._names.get(call.name, call.name),
-            "input": arguments_object(call.arguments),
+            "input": renamed_keys(arguments_object(call.arguments), self._parameters.get(call.name, {})),
             **own_extras(call, self._provider),
         }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec, ModelError, OpenAIChatCodec
-from toolcrib.codecs.wire_parameters import renamed_keys
 from toolcrib.content import Audio, File, Image, Json, Text
 from toolcrib.messages import (
     CallChunk,
@@ -420,98 +417,3 @@ def test_a_result_without_its_call_is_no_word_of_the_users() -> None:
         "tool_use",
         "tool_result",
     ]
-
-
-STRANGE = {
-    "type": "object",
-    "properties": {
-        "$top": {"type": "integer", "description": "How many."},
-        "城市": {"type": "string"},
-        "filter[id]": {"type": "object", "properties": {"$top": {"type": "integer"}}},
-        "x" * 70: {"type": "integer"},
-        "plain.name-1": {"type": "string"},
-        "_top": {"type": "integer"},
-    },
-    "required": ["$top", "plain.name-1"],
-}
-WRITTEN = {"$top": 1, "城市": "北京", "filter[id]": {"$top": 2}, "x" * 70: 3, "plain.name-1": '{"$top": 1}'}
-
-
-def with_strange_names(*messages: Message) -> Request:
-    """A request with a tool whose parameters have names that the API refuses, with all other tools in the request."""
-    spec = ToolSpec("list items", "List items.", STRANGE)
-    return Request(
-        [Message.user("Go."), *messages],
-        [spec, ToolSpec("other", "Other.", {"type": "object", "properties": {"a": {}}})],
-    )
-
-
-def test_names_of_parameters_that_the_api_refuses_are_replaced_and_told() -> None:
-    codec = AnthropicMessagesCodec()
-    for dialect in ("anthropic", "anthropic-strict"):
-        codec.dialect = dialect
-        sent, other = codec.request(with_strange_names(), model="m", stream=False)["tools"]
-        schema = sent["input_schema"]
-        names = list(schema["properties"])
-        assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in names), names
-        assert len(set(names)) == len(STRANGE["properties"])
-        assert set(schema["required"]) == {names[0], "plain.name-1"} or dialect == "anthropic-strict"
-        assert {"plain.name-1", "_top"} <= set(names)
-        assert schema["properties"][names[0]]["description"] == '"$top". How many.'
-        assert schema["properties"][names[1]]["description"] == '"城市".'
-        assert list(other["input_schema"]["properties"]) == ["a"]
-    assert with_strange_names().tools[0].input_schema is STRANGE
-
-
-@pytest.mark.parametrize("pieces", [1, 3, 10_000])
-def test_they_come_back_as_the_tool_knows_them(pieces: int) -> None:
-    codec, request = AnthropicMessagesCodec(), with_strange_names()
-    sent = codec.request(request, model="m", stream=False)["tools"][0]
-    wire = dict(zip(STRANGE["properties"], sent["input_schema"]["properties"], strict=True))
-    given = {wire[name]: value for name, value in WRITTEN.items()}
-    block = {"type": "tool_use", "id": "toolu_1", "name": sent["name"], "input": given}
-    whole = codec.response({"content": [block], "stop_reason": "tool_use"}, request)
-    assert whole.message.calls[0].arguments == WRITTEN
-    assert codec.response(
-        {"content": [{**block, "input": json.dumps(given)}], "stop_reason": "tool_use"}, request
-    ).message.calls[0].arguments == json.dumps(WRITTEN, ensure_ascii=False).replace("北京", "\\u5317\\u4eac")
-
-    text = json.dumps(given) + json.dumps(
-        {wire["$top"]: 1.50}
-    )  # two calls in one, as models write them at times
-    decoder, chunks = codec.decoder(request), []
-    step = max(len(text) // pieces, 1)
-    events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": {"id": "m"}},
-        {"type": "content_block_start", "index": 0, "content_block": {**block, "input": {}}},
-        *(
-            {
-                "type": "content_block_delta",
-                "index": 0,
-                "delta": {"type": "input_json_delta", "partial_json": text[at : at + step]},
-            }
-            for at in range(0, len(text), step)
-        ),
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-        {"type": "message_stop"},
-    ]
-    for event in events:
-        chunks += decoder.feed(event)
-    calls = decoder.finish().message.calls
-    assert [json.loads(call.arguments) for call in calls] == [WRITTEN, {"$top": 1.5}]  # type: ignore[arg-type]
-    for number, call in enumerate(calls):
-        shown = "".join(
-            chunk.arguments for chunk in chunks if isinstance(chunk, CallChunk) and chunk.index == number
-        )
-        assert shown == call.arguments
-    # what was called before goes back as it was sent
-    again = codec.request(with_strange_names(Message("assistant", [calls[0]])), model="m", stream=False)
-    assert again["messages"][1]["content"][0]["input"] == given
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", '{"$top"', '{"\\q": 1}', "[]", '{"$top: 1', "null", '{"a": 1}}}', '"$top": 1']
-)
-def test_what_cannot_be_read_stays_as_it_was_written(text: str) -> None:
-    assert renamed_keys(text, {"$top": "top", "a": "a"}) == text

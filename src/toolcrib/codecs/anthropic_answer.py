@@ -21,7 +21,7 @@ from toolcrib.codecs.wire_json import (
     joined,
     json_object,
 )
-from toolcrib.codecs.wire_parameters import renamed_keys
+from toolcrib.codecs.wire_parameters import Parameters, renamed_keys
 from toolcrib.content import Text
 from toolcrib.messages import (
     CallChunk,
@@ -58,9 +58,6 @@ IMPLIED_BLOCKS = {"text_delta": "text", "thinking_delta": "thinking", "signature
 # What is said of a whole answer: its container, what the server cut from the context, why it refused.
 KEPT_FIELDS = ("container", "context_management", "stop_details")
 JSON_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-
-
-Parameters = dict[str, dict[str, str]]  # by tool: what names on the wire mean
 
 
 def read_response(

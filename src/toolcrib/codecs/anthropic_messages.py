@@ -20,6 +20,7 @@ from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import declared_names, our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item
 from toolcrib.codecs.wire_parameters import (
+    Parameters,
     our_parameters,
     renamed_keys,
     wire_parameters,
@@ -115,7 +116,7 @@ class AnthropicMessagesCodec:
         """A fresh decoder for one streamed answer."""
         return MessagesDecoder(self.provider, *self._read_back(request))
 
-    def _read_back(self, request: Request | None) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    def _read_back(self, request: Request | None) -> tuple[dict[str, str], Parameters]:
         """What the names of tools, and of their parameters, in an answer mean."""
         names = our_names(request, declared_names(request, self.provider))
         return names, our_parameters(request, self.dialect)
@@ -128,7 +129,7 @@ class AnthropicMessagesCodec:
         self,
         request: Request,
         names: dict[str, str],
-        parameters: dict[str, dict[str, str]],
+        parameters: Parameters,
         called: Iterable[str],
     ) -> dict[str, Any]:
         choice = request.tool_choice
@@ -188,7 +189,7 @@ class _Writer:
     user turn that follows their calls.
     """
 
-    def __init__(self, provider: str, names: dict[str, str], parameters: dict[str, dict[str, str]]) -> None:
+    def __init__(self, provider: str, names: dict[str, str], parameters: Parameters) -> None:
         self.wire: list[dict[str, Any]] = []
         self.called: dict[str, None] = {}  # the names of the tools that were called
         self.has_marks = False  # whether the conversation has cache marks of its own

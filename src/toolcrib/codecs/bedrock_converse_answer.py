@@ -18,6 +18,7 @@ from toolcrib.codecs.wire_json import (
     dicts,
     extras_for,
 )
+from toolcrib.codecs.wire_parameters import Parameters, renamed_keys
 from toolcrib.content import Image, Text
 from toolcrib.dataclass import replace
 from toolcrib.messages import (
@@ -65,24 +66,29 @@ SERVER_TOOL = "server_tool_use"
 KEPT_FIELDS = ("additionalModelResponseFields", "trace")
 
 
-def read_response(body: dict[str, Any], provider: str, names: dict[str, str]) -> Response:
+def read_response(
+    body: dict[str, Any], provider: str, names: dict[str, str], parameters: Parameters
+) -> Response:
     """Reads a whole answer."""
     message = as_dict(as_dict(body.get("output")).get("message"))
     if not isinstance(message.get("content"), list):
         raise read_error(body) if is_error(body) else _no_answer()
-    parts = [part for block in dicts(message["content"]) for part in parts_of(block, None, provider, names)]
+    blocks = dicts(message["content"])
+    parts = [part for block in blocks for part in parts_of(block, None, provider, names, parameters)]
     return finished(response_of(parts, body, provider))
 
 
 def parts_of(
-    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]
+    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
 ) -> list[MessagePart]:
     """One content block as neutral parts: a single part, or several calls when their arguments were concatenated."""
-    part = _part_of(block, arguments, provider, names)
+    part = _part_of(block, arguments, provider, names, parameters)
     return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
-def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str]) -> MessagePart:
+def _part_of(
+    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
+) -> MessagePart:
     """One content block as a neutral part; the block's other fields go into the extras."""
     if isinstance(block.get("text"), str):
         return Text(block["text"])
@@ -99,11 +105,12 @@ def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: dict[s
         return Reasoning("", {provider: dict(thought)})
     if isinstance(use := block.get("toolUse"), dict) and use.get("type") != SERVER_TOOL:
         name = as_str(use.get("name"))
+        name = names.get(name, name)
         own = {k: v for k, v in use.items() if k not in ("toolUseId", "name", "input", "type")}
         given = use.get("input") if arguments is None else arguments
         return ToolCall(
-            names.get(name, name),
-            arguments_as_written(given),
+            name,
+            renamed_keys(arguments_as_written(given), parameters.get(name, {})),
             known_id(use.get("toolUseId")),
             extras_for(provider, own),
         )

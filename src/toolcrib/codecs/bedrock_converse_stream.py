@@ -20,6 +20,7 @@ from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import StreamedArguments
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, joined, json_object
+from toolcrib.codecs.wire_parameters import Parameters, renamed_keys
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
 
 GLUED = -1  # stands for the place of a call that was glued to another's arguments
@@ -28,9 +29,15 @@ GLUED = -1  # stands for the place of a call that was glued to another's argumen
 class ConverseDecoder:
     """Events of a ConverseStream answer in, neutral chunks out."""
 
-    def __init__(self, provider: str = "bedrock", names: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        provider: str = "bedrock",
+        names: dict[str, str] | None = None,
+        parameters: Parameters | None = None,
+    ) -> None:
         self._provider = provider
         self._names = names or {}
+        self._parameters = parameters or {}
         self._fields: dict[str, Any] = {}
         self._blocks: list[_Block] = []
         self._open: dict[int | None, _Block] = {}
@@ -81,7 +88,10 @@ class ConverseDecoder:
 
     def _named(self, block: _Block) -> CallChunk:
         name = as_str(block.start.get("name"))
-        return CallChunk(block.number, self._names.get(name, name), known_id(block.start.get("toolUseId")))
+        name = self._names.get(name, name)
+        if "input" not in block.texts:  # else the first piece, which came before the name, was told as it was
+            block.parameters = self._parameters.get(name, {})
+        return CallChunk(block.number, name, known_id(block.start.get("toolUseId")))
 
     def _block_delta(self, data: dict[str, Any]) -> list[Chunk]:
         index = self._index(data)
@@ -114,8 +124,10 @@ class ConverseDecoder:
             chunks.append(TextChunk(piece))
         elif kind == "reasoningContent" and field == "text":
             chunks.append(ReasoningChunk(piece))
-        elif block.is_call and field == "input" and (shown := block.arguments.add(piece)):
-            chunks.append(CallChunk(block.number, arguments=shown))
+        elif block.is_call and field == "input":
+            shown = block.arguments.add(piece)
+            if shown and not block.parameters:  # else they are renamed as a whole
+                chunks.append(CallChunk(block.number, arguments=shown))
         return chunks
 
     def _block_stop(self, data: dict[str, Any]) -> list[Chunk]:
@@ -139,6 +151,8 @@ class ConverseDecoder:
             return []
         block.closed = True
         rest, others = block.arguments.settle(final=True)
+        if block.parameters:
+            rest = renamed_keys(block.arguments.text, block.parameters)
         chunks: list[Chunk] = [CallChunk(block.number, arguments=rest)] if rest else []
         chunks.append(CallChunk(block.number, done=True))
         if others:
@@ -155,7 +169,9 @@ class ConverseDecoder:
         return error
 
     def _response(self) -> Response:
-        whole = (parts_of(*block.whole(), self._provider, self._names) for block in self._blocks)
+        whole = (
+            parts_of(*block.whole(), self._provider, self._names, self._parameters) for block in self._blocks
+        )
         parts = [part for parts in whole for part in parts]
         return response_of(parts, self._fields, self._provider)
 
@@ -172,7 +188,7 @@ _EVENTS = {
 class _Block:
     """A content block that is still streaming: texts grow as lists of pieces, lists by their items."""
 
-    __slots__ = ("arguments", "closed", "is_call", "kind", "lists", "number", "start", "texts")
+    __slots__ = ("arguments", "closed", "is_call", "kind", "lists", "number", "parameters", "start", "texts")
 
     def __init__(self, kind: str, start: dict[str, Any]) -> None:
         self.kind = kind
@@ -181,6 +197,7 @@ class _Block:
         self.number = -1
         self.closed = False
         self.arguments = StreamedArguments()
+        self.parameters: dict[str, str] = {}
         self.texts: dict[str, list[str]] = {}
         self.lists: dict[str, list[Any]] = {}
 

@@ -1,6 +1,6 @@
 """Names of parameters on the wire: those that a provider would refuse are replaced, and put back in the answer.
 
-One such name makes Anthropic refuse the whole request, with all tools in it.
+One such name makes Anthropic, and Bedrock for its models, refuse the whole request, with all tools in it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from typing import Any
 from toolcrib.codecs.tool_names import inverse, replaced
 from toolcrib.messages import Request
 
-__all__ = ["our_parameters", "renamed_keys", "wire_parameters", "with_wire_parameters"]
+__all__ = ["Parameters", "our_parameters", "renamed_keys", "wire_parameters", "with_wire_parameters"]
+
+Parameters = dict[str, dict[str, str]]  # by tool: names of parameters, and what they stand for
 
 LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 ALL_LEGAL = re.compile(r"(?:[A-Za-z0-9_.-]{1,64}(?:\n|\Z))*")  # of all names of a tool, a line each
 TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[\[\]{}]', re.DOTALL)
 
 
-def wire_parameters(request: Request | None, dialect: str) -> dict[str, dict[str, str]]:
+def wire_parameters(request: Request | None, dialect: str) -> Parameters:
     """By tool: maps our names of its parameters to wire names, for names that cannot be sent; mostly empty."""
-    found: dict[str, dict[str, str]] = {}
+    found: Parameters = {}
     for spec in request.tools if request is not None else ():
         names = spec.in_dialect(dialect).get("properties", {})
         if not ALL_LEGAL.fullmatch("\n".join(names)):
@@ -31,7 +33,7 @@ def wire_parameters(request: Request | None, dialect: str) -> dict[str, dict[str
     return found
 
 
-def our_parameters(request: Request | None, dialect: str) -> dict[str, dict[str, str]]:
+def our_parameters(request: Request | None, dialect: str) -> Parameters:
     """The inverse of `wire_parameters`: by tool, maps wire names to ours."""
     return {tool: inverse(names) for tool, names in wire_parameters(request, dialect).items()}
 

@@ -1,0 +1,141 @@
+"""Names of parameters that Anthropic, and Bedrock for its models, refuse: sent under others, and put back in answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.bedrock_wire import END, delta, start, stop
+from toolcrib.codecs import AnthropicMessagesCodec
+from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
+from toolcrib.codecs.wire_parameters import renamed_keys
+from toolcrib.messages import CallChunk, Message, Request
+from toolcrib.spec import ToolSpec
+
+STRANGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "$top": {"type": "integer", "description": "How many."},
+        "城市": {"type": "string"},
+        "filter[id]": {"type": "object", "properties": {"$top": {"type": "integer"}}},
+        "x" * 70: {"type": "integer"},
+        "plain.name-1": {"type": "string"},
+        "_top": {"type": "integer"},
+        "two\nlines": {"type": "integer"},
+        "": {"type": "integer"},
+    },
+    "required": ["$top", "plain.name-1"],
+}
+WRITTEN = {
+    "$top": 1,
+    "城市": "北京",
+    "filter[id]": {"$top": 2},
+    "x" * 70: 3,
+    "plain.name-1": '{"$top": 1}',
+    "": 4,
+}
+CODECS: dict[str, Any] = {"anthropic": AnthropicMessagesCodec, "bedrock": BedrockConverseCodec}
+
+
+def with_strange_names(*messages: Message) -> Request:
+    """A request with a tool whose parameters have names that are refused, and with one that is as it should be."""
+    other = ToolSpec("other", "Other.", {"type": "object", "properties": {"a": {}}})
+    return Request([Message.user("Go."), *messages], [ToolSpec("list items", "List items.", STRANGE), other])
+
+
+def sent_tools(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The names and schemas of the tools in a body of either format."""
+    if "tools" in body:
+        return [(tool["name"], tool["input_schema"]) for tool in body["tools"]]
+    specs = [tool["toolSpec"] for tool in body["toolConfig"]["tools"]]
+    return [(spec["name"], spec["inputSchema"]["json"]) for spec in specs]
+
+
+def whole_answer(kind: str, name: str, given: Any) -> dict[str, Any]:
+    if kind == "anthropic":
+        block = {"type": "tool_use", "id": "t1", "name": name, "input": given}
+        return {"content": [block], "stop_reason": "tool_use"}
+    use = {"toolUse": {"toolUseId": "t1", "name": name, "input": given}}
+    return {"output": {"message": {"role": "assistant", "content": [use]}}, "stopReason": "tool_use"}
+
+
+def streamed_answer(kind: str, name: str, pieces: list[str]) -> list[dict[str, Any]]:
+    if kind == "bedrock":
+        deltas = [delta(0, toolUse={"input": piece}) for piece in pieces]
+        return [start(0, toolUse={"toolUseId": "t1", "name": name}), *deltas, stop(0), END]
+    block = {"type": "tool_use", "id": "t1", "name": name, "input": {}}
+    wrapped = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return [
+        {"type": "message_start", "message": {"id": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        *({"type": "content_block_delta", "index": 0, "delta": piece} for piece in wrapped),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+
+
+@pytest.mark.parametrize("kind", CODECS)
+@pytest.mark.parametrize("strict", ["", "-strict"])
+def test_names_that_are_refused_are_replaced_and_told(kind: str, strict: str) -> None:
+    codec = CODECS[kind](dialect=("anthropic" if strict else kind) + strict)
+    (_, schema), (_, other) = sent_tools(codec.request(with_strange_names(), model="m", stream=False))
+    names = list(schema["properties"])
+    assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in names), names
+    assert len(set(names)) == len(STRANGE["properties"])
+    assert {"plain.name-1", "_top"} <= set(names)
+    assert {names[0], "plain.name-1"} <= set(schema["required"]) <= set(names)
+    assert schema["properties"][names[0]]["description"] == '"$top". How many.'
+    assert schema["properties"][names[1]]["description"] == '"城市".'
+    assert list(schema["properties"][names[2]]["properties"]) == [
+        "$top"
+    ]  # only the names of parameters are looked at
+    assert list(other["properties"]) == ["a"]
+
+
+@pytest.mark.parametrize("kind", CODECS)
+@pytest.mark.parametrize("length", [1, 7, 10_000])
+def test_they_come_back_as_the_tool_knows_them(kind: str, length: int) -> None:
+    codec, request = CODECS[kind](), with_strange_names()
+    name, schema = sent_tools(codec.request(request, model="m", stream=False))[0]
+    wire = dict(zip(STRANGE["properties"], schema["properties"], strict=True))
+    given = {wire[key]: value for key, value in WRITTEN.items()}
+    (call,) = codec.response(whole_answer(kind, name, given), request).message.calls
+    assert (call.name, call.arguments) == ("list items", WRITTEN)
+
+    text = json.dumps(given) + json.dumps(
+        {wire["$top"]: 1.50}
+    )  # two calls in one, as models write them at times
+    decoder, chunks = codec.decoder(request), []
+    for event in streamed_answer(kind, name, [text[at : at + length] for at in range(0, len(text), length)]):
+        chunks += decoder.feed(event)
+    calls = decoder.finish().message.calls
+    assert [json.loads(call.arguments) for call in calls] == [WRITTEN, {"$top": 1.5}]
+    for number, call in enumerate(calls):
+        shown = [chunk for chunk in chunks if isinstance(chunk, CallChunk) and chunk.index == number]
+        assert "".join(chunk.arguments for chunk in shown) == call.arguments
+    # what was called before goes back as it was sent
+    again = codec.request(with_strange_names(Message("assistant", [calls[0]])), model="m", stream=False)
+    assert json.dumps(given) in json.dumps(again["messages"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        '{"$top"',
+        '{"\\q": 1}',
+        "[]",
+        '{"$top: 1',
+        "null",
+        '{"a": 1}}}',
+        '"$top": 1',
+        '{"b": {"$top": 1}}',
+    ],
+)
+def test_what_cannot_be_read_or_is_no_parameter_stays_as_it_was_written(text: str) -> None:
+    assert renamed_keys(text, {"$top": "top"}) == text

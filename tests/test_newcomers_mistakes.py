@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, TypedDict
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from toolcrib import (
     Agent,
@@ -792,3 +792,55 @@ class Look(Tool[Pair, str], name="look", effect=Effect.READ, secrets=()):
 
     def execute(self, params: Pair, ctx: Context) -> str:
         return "seen"
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+class ByAlias(BaseModel):
+    api_token: str = Field(alias="apiToken")
+    note: str = Field("", alias="theNote")
+
+
+class ByGenerator(BaseModel):
+    model_config = ConfigDict(alias_generator=camel, populate_by_name=True)
+    api_token: str
+    note: str = ""
+
+
+class BySeveral(BaseModel):
+    api_token: str = Field(validation_alias=AliasChoices("apiToken", "token"))
+    note: str = ""
+
+
+@pytest.mark.parametrize("kind", [ByAlias, ByGenerator, BySeveral])
+@pytest.mark.parametrize("declared", ["api_token", "apiToken"])
+def test_a_parameter_with_an_alias_takes_secrets_by_either_name(kind: Any, declared: str) -> None:
+    seen = []
+
+    def log_in(params: Any) -> str:
+        seen.append(params.api_token)
+        return "in"
+
+    made = tool(log_in, params=kind, effect=Effect.READ, secrets=(declared,), approval_ignores=(declared,))
+    box = Toolbox([made], secrets=Environment(["KEY"], environ={"KEY": "correct-horse"}))
+    assert box.call_sync("log_in", {"apiToken": "<secret_ref:KEY>"}).text == "in"
+    assert seen == ["correct-horse"]
+    other = box.call_sync(
+        "log_in",
+        {
+            "apiToken": "x",
+            next(n for n in kind.model_json_schema()["properties"] if "ote" in n): "<secret_ref:KEY>",
+        },
+    )
+    assert other.code is ErrorCode.INVALID_ARGUMENTS and "only in: apiToken" in other.text
+    with pytest.raises(TypeError, match=r"secrets names \['apitoken'\], but its parameters are"):
+        tool(log_in, params=kind, effect=Effect.READ, secrets=("apitoken",))
+
+    class LogIn(Tool[kind, str], name="log_in", effect=Effect.READ, secrets=(declared,)):  # type: ignore[valid-type]
+        def execute(self, params: Any, ctx: Context) -> str:
+            return str(params.api_token)
+
+    assert LogIn.facts.secrets == made.facts.secrets

@@ -7,9 +7,9 @@ may write; the checks at definition, `ToolSpec` and the table in the documentati
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from toolcrib.dataclass import dataclass, field
@@ -149,8 +149,11 @@ def make_facts(
     secrets: Collection[str],
     parameters: Collection[str] | None,
     options: Mapping[str, Any],
+    spellings: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Facts:
     """The facts of a declaration, checked. `parameters` are the names that `secrets` may use; None: any.
+
+    `spellings` are those of parameters with an alias: facts name a parameter as its arguments are written.
 
     Raises TypeError, where the tool is defined, for what cannot be right.
     """
@@ -171,6 +174,8 @@ def make_facts(
         raise TypeError(
             f"tool {name!r}: secrets must be a collection of names, or () for none; got {secrets!r}"
         )
+    if parameters is not None:
+        parameters = {*parameters, *spellings}
     if secrets and parameters is not None and (unknown := sorted(set(secrets) - set(parameters))):
         raise TypeError(
             f"tool {name!r}: secrets names {unknown}, but its parameters are {sorted(parameters)}"
@@ -202,7 +207,14 @@ def make_facts(
             given[collection] = tuple(given[collection])
     if isinstance(given.get("max_output"), int):
         given["max_output"] = MaxOutput(bytes=given["max_output"])
-    return Facts(name, effect, frozenset(secrets), **given)
+    if ignored and spellings:
+        given["approval_ignores"] = tuple(sorted(_as_written(ignored, spellings)))
+    return Facts(name, effect, frozenset(_as_written(secrets, spellings)), **given)
+
+
+def _as_written(names: Iterable[str], spellings: Mapping[str, Collection[str]]) -> Iterator[str]:
+    for name in names:
+        yield from spellings.get(name, (name,))
 
 
 _TYPES: dict[str, tuple[type, ...]] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 from toolcrib.effect import Effect
 from toolcrib.facts import NOT_OF_CLASSES, NOT_WRITTEN, FactOptions, make_facts
 from toolcrib.hooks import HOOKS, FunctionHooks
-from toolcrib.parameter_names import field_names, function_parameters
+from toolcrib.parameter_names import field_names, function_parameters, spellings
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -194,7 +194,7 @@ def _make(
 
         check_params_argument(fn, params, name, locals_)
     known = function_parameters(fn) if params is None else field_names(params)
-    facts = make_facts(name, effect, secrets, known, given)
+    facts = make_facts(name, effect, secrets, known, given, spellings(params))
     inner = "<locals>" in getattr(fn, "__qualname__", "")
     return FunctionTool(fn, facts, params, hooks, locals_ if inner else None)  # type: ignore[arg-type] # HOOKS are its keys
 

@@ -6,7 +6,14 @@ import functools
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar, get_origin
 
-__all__ = ["WRAPPERS", "constructor_needs", "field_names", "function_parameters", "takes_positional"]
+__all__ = [
+    "WRAPPERS",
+    "constructor_needs",
+    "field_names",
+    "function_parameters",
+    "spellings",
+    "takes_positional",
+]
 
 WRAPPERS: Final = frozenset({
     *("arguments", "args", "kwargs", "input", "inputs", "parameters", "params"),
@@ -33,6 +40,22 @@ def field_names(kind: Any) -> Collection[str] | None:
     return (
         fields or {*getattr(kind, "__required_keys__", ()), *getattr(kind, "__optional_keys__", ())} or None
     )
+
+
+def spellings(kind: Any) -> dict[str, set[str]]:
+    """How arguments may be written for each field of a Pydantic model that has an alias; by field and by alias."""
+    kind = get_origin(kind) or kind
+    config = getattr(kind, "model_config", None) or {}
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    found: dict[str, set[str]] = {}
+    for name, field in (getattr(kind, "__pydantic_fields__", None) or {}).items():
+        alias = field.validation_alias or field.alias
+        if alias is None:
+            continue
+        choices = [getattr(choice, "path", [choice])[0] for choice in getattr(alias, "choices", [alias])]
+        written = {choice for choice in choices if isinstance(choice, str)} | ({name} if by_name else set())
+        found |= {spelling: written for spelling in written if spelling not in found} | {name: written}
+    return found
 
 
 def function_parameters(fn: Any) -> Collection[str] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get
 from toolcrib.effect import Effect
 from toolcrib.facts import FactOptions, Facts, make_facts
 from toolcrib.hooks import HOOKS, check_spelling
-from toolcrib.parameter_names import field_names, takes_positional
+from toolcrib.parameter_names import field_names, spellings, takes_positional
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -69,8 +69,9 @@ class Tool(Generic[P, R]):
         check_spelling(name, vars(cls))
         from toolcrib.compiling.params_argument import check_method
 
-        check_method(cls.execute, params_type(cls), name)
-        cls.facts = make_facts(name, effect, secrets, field_names(params_type(cls)), facts)
+        params = params_type(cls)
+        check_method(cls.execute, params, name)
+        cls.facts = make_facts(name, effect, secrets, field_names(params), facts, spellings(params))
         cls._definition = None
 
     def execute(

@@ -32,7 +32,7 @@ from toolcrib.agent.delegation import Delegate, delegation_tools
 from toolcrib.codecs.text import parse_text
 from toolcrib.errors import ErrorCode
 from toolcrib.guided import Choice, ToolCalls
-from toolcrib.models import Scripted
+from toolcrib.models import AnthropicMessages, OpenAIChat, OpenAIResponses, Scripted
 from toolcrib.models.fallback import Fallback
 from toolcrib.rules import Limit, RateLimits, RulePolicy, read_rules
 from toolcrib.rules.examples import call_from
@@ -844,3 +844,40 @@ def test_a_parameter_with_an_alias_takes_secrets_by_either_name(kind: Any, decla
             return str(params.api_token)
 
     assert LogIn.facts.secrets == made.facts.secrets
+
+
+def test_a_list_of_tools_is_no_toolbox() -> None:
+    for given in ([LOOK], LOOK, "box"):
+        with pytest.raises(
+            TypeError,
+            match=r"toolbox must be a Toolbox, got .*; tools are handed in as Agent\(model, \[\.\.\.\]\)",
+        ):
+            Agent(Scripted([]), toolbox=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [lambda ctx: "Be short.", lambda ctx, agent: "Be short."])
+def test_instructions_that_want_a_context_are_named_when_the_agent_is_made(wrong: Any) -> None:
+    """As the OpenAI Agents SDK and pydantic-ai call them."""
+    with pytest.raises(TypeError, match="instructions must be a function without parameters"):
+        Agent(Scripted(["hi"]), [], instructions=wrong)
+    for right in (
+        lambda: "Be short.",
+        lambda ctx=None: "Be short.",
+        functools.partial(wrong, *"ab"[: wrong.__code__.co_argcount]),
+        Scribe().write,
+        str,
+    ):
+        assert Agent(Scripted(["hi"]), [], instructions=right).run_sync("Hello.").text == "hi"
+
+
+class Scribe:
+    async def write(self) -> str:
+        return "Be short."
+
+
+def test_a_dialect_that_does_not_exist_is_named_when_the_model_is_made() -> None:
+    for make in (OpenAIChat, OpenAIResponses, AnthropicMessages):
+        with pytest.raises(
+            ValueError, match="no schema dialect is called 'openai_strict'; there are openai, openai-strict"
+        ):
+            make("some-model", api_key="k", dialect="openai_strict")

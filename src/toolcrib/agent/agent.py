@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unp
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
 from toolcrib.agent.clear_results import ClearOldResults, add_read_result
 from toolcrib.agent.completion import COMPLETION, attempt_completion
+from toolcrib.agent.instructions import wants_arguments
 from toolcrib.agent.outcome import Budget, NotFinished, Outcome
 from toolcrib.agent.output_type import TEXT, OutputSpec, OutputType, as_output_type
 from toolcrib.agent.output_var import Out
@@ -146,8 +147,13 @@ class Agent(Generic[Deps, Out]):
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
         if not isinstance(instructions, str) and not callable(instructions):
             raise TypeError(f"instructions are a text, or a function that gives one, got {instructions!r}")
+        if callable(instructions) and wants_arguments(instructions):
+            raise TypeError(f"instructions must be a function without parameters, got {instructions!r}")
         if toolbox is not None and (options or tools):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
+        if toolbox is not None and not is_object_with(toolbox, "call_turn"):
+            how = "tools are handed in as Agent(model, [...])"
+            raise TypeError(f"toolbox must be a Toolbox, got {toolbox!r}; {how}")
         if not isinstance(budget, Budget):
             raise TypeError(f"budget must be a Budget, as in Budget(cost=0.50, seconds=600), got {budget!r}")
         if not isinstance(conversation_budget, Budget) or conversation_budget.seconds is not None:

@@ -73,6 +73,10 @@ class Transport:
         max_retries: int | None = None,
         deadline: float | None = None,
     ) -> None:
+        if dialect := getattr(codec, "dialect", ""):
+            from toolcrib.schema.dialects import dialect_named
+
+            dialect_named(dialect)
         self.model = model
         self.codec = codec
         self.retry = Retry((MAX_RETRIES if max_retries is None else max_retries) + 1, 0.5, max_delay=60.0)

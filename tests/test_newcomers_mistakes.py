@@ -736,7 +736,8 @@ async def test_a_factory_that_gives_a_class_or_nothing_is_a_broken_definition() 
 
     for given in (Lazy, None, "lazy"):
         with pytest.warns(
-            UserWarning, match="its factory gave .*; it must give a Tool object or a @tool function"
+            UserWarning,
+            match="its factory gave .*, which is not a tool: give a Tool object or a @tool function",
         ):
             result = await Toolbox([ToolFactory("lazy", lambda ctx, given=given: given)]).call("lazy")  # type: ignore[misc]
         assert "definition is broken" in result.text

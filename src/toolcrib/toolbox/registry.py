@@ -74,7 +74,7 @@ async def made(entry: Entry, ctx: Context[Any]) -> tuple[Any, Definition]:
         tool = await ForeignCall(tool, MAKING, entry.grace)
     definition = getattr(tool, "definition", None)
     if definition is None or isinstance(tool, type):
-        what = f"its factory gave {tool!r}; it must give a Tool object or a @tool function"
+        what = f"its factory gave {tool!r}, which is not a tool: give a Tool object or a @tool function"
         raise ToolDefinitionError(f"tool {entry.name!r}: {what}")
     return tool, definition()
 

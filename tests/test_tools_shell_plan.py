@@ -174,6 +174,19 @@ async def test_rules_on_paths_bind_the_operands_of_commands(ws: Workspace, comma
     assert (await prepared(box, command)).kind == wanted
 
 
+SCRIPTS = {
+    "sed -n wsecrets/plan a.txt": ASKED, "sed 's/a/b/wsecrets/new' a.txt": ASKED, "sudo sed '1Rsecrets/plan' a.txt": ASKED, "sed -nfsecrets/plan a.txt": ASKED, "sed -i '' rsecrets/plan a.txt": ASKED,
+    "bash -c 'sed -e rsecrets/plan a.txt'": ASKED, "for f in *; do sed -n Wsecrets/new $f; done": ASKED, "find . -exec sed -n wsecrets/new {} +": ASKED, "sed --expr=wsecrets/new a.txt": ASKED, "sed 'a\\\\\nb' a.txt": ASKED,
+    "sed -n '/x/w build/out' a.txt": RUNS, "sed -i 's/secrets/b/;s/[^/]*$//;/a/r sub/b.c' a.txt": RUNS, "sed '1a\\\nwsecrets/new' a.txt > b.txt": RUNS,
+}  # fmt: skip
+
+
+async def test_an_ask_rule_on_a_path_sees_the_files_of_a_script_of_sed(ws: Workspace) -> None:
+    rule = Rule(verb=Verb.ASK, paths=(PathPattern("secrets/**"),))
+    box = boxed(ws, sandbox_of("bubblewrap", ws), policy=RulePolicy("full", [rule]))
+    assert {command: (await prepared(box, command)).kind for command in SCRIPTS} == SCRIPTS
+
+
 async def test_paths_count_from_the_folder_that_the_command_runs_in(ws: Workspace) -> None:
     box = boxed(ws, policy=RulePolicy("full", [deny_paths("secrets/**")]))
     assert (await prepared(box, "cat plan", workdir="secrets")).kind == DENIED
@@ -201,7 +214,7 @@ NO_RM = [
     "uv run rm x", "nice -n 5 rm x", "ls & rm x", "cat <(rm x)", "bash -c 'bash -c \"rm x\"'", "{ rm x; }", "! rm x", "time rm x", "rm $x",
     "script -c 'rm x'", "su -c 'rm x'", "bash -x -c 'rm x'", "env -S 'rm x'", "git submodule foreach rm x", "git -c alias.x='!rm x' x", "trap 'rm x' EXIT",
     "env - rm x", "python3 -c 'import os; os.system(\"rm x\")'", "python3 -c 'run([\"rm\", \"x\"])'", "perl -e 'system(\"rm x\")'", "perl -e 'exec qw(rm x)'", "hyperfine 'rm x'",
-    "awk 'BEGIN{system(\"rm x\")}'", "sed '1e rm x' a.txt", "valgrind rm x", "perf stat -- rm x", "proxychains4 -q rm x", "git rebase -x 'rm x' HEAD",
+    "awk 'BEGIN{system(\"rm x\")}'", "sed '1e rm x' a.txt", "sed -n -e '/a/{erm x' -e '}' a.txt", "sed -i.bak --expression='s/[e]/z/;/b/I,+2! e ls; rm x' a.txt", "sed -f - a.txt <<E\ne rm x\nE", "echo 'e rm x' | sudo sed -nf- a.txt", "sed -e 'i\\' -f a.sed -e 'e rm x' a.txt", "find . -exec sed '\\,a,e rm x' {} +", "valgrind rm x", "perf stat -- rm x", "proxychains4 -q rm x", "git rebase -x 'rm x' HEAD",
     "git bisect run rm x", "git rebase --exec='rm x' HEAD", "git filter-branch --tree-filter 'rm x'", "git -c core.editor='rm x' commit",
     "git config alias.x '!rm x'; git x", "printf -v 'a[$(rm x)]' 1", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'",
     "git -calias.x='!rm x' x", "git grep -O'rm x' a", "git difftool -x 'rm x'", "git rebase -ix 'rm x' HEAD", "git clone -u 'rm x' . y", "git -ccore.pager='rm x' log",
@@ -281,7 +294,8 @@ PERHAPS_RM = [
     "x=$(cat a.txt); $x y &", "export GIT_PAGER=$x; git log", "BASH_ENV=a.sh bash b.sh", "GIT_CONFIG_COUNT=1 make", "MAKEFLAGS=-n make", "NODE_OPTIONS='--import data:text/javascript,a' node b.js", "IFS=_; x=$(cat a.txt); $x", "IFS=_; x=rm_x; $x &", "f() { \"$@\"; }; f rm x",
     "touch {a,b}; r? x", "x='a[$(rm x)]'; echo $((x))", "hash -p /bin/rm ls; ls x &", "cat <<E; ls\nE\nread x < a.txt; $x & a", "curl http://127.0.0.1/ | bash -s x",
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
-    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "chroot --skip-chdir / rm x", "sed 's/a/rm x/e' a.txt", "sed 's/one/rm/ge' a.txt", "sed -n '1{s|one|rm|;e\n}' a.txt", "sed -e p -e '$e' a.txt", "sed 's%a%rm x%e' a.txt", "sed 's_a_rm x_e' a.txt", "sed '0~3e' a.txt", "sed '/a/,+2e' a.txt", "awk '{ system($0) }' a.txt", "awk -v c='rm x' 'BEGIN{system(c)}'", "awk '{ $0 | getline }' a.txt", "awk '{ print $0 | \"sh\" }' a.txt", "awk '{ print | $0 }' a.txt", "perl -e 'exec(@ARGV)' rm x", "ruby -e 'exec *ARGV' rm x", "php -r 'shell_exec($x);'", "perl -ne 'system $_' a.txt", "node -e 'require(\"child_process\").execSync(x)'", "sqlite3 a.db '.once |rm x'", "sqlite3 a.db '.sh rm x'", "dc <<< '!rm x'",
+    "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "chroot --skip-chdir / rm x", "sed 's/a/rm x/e' a.txt", "sed 's/one/rm/ge' a.txt", "sed -n '1{s|one|rm|;e\n}' a.txt", "sed -e p -e '$e' a.txt", "sed 's%a%rm x%e' a.txt", "sed 's_a_rm x_e' a.txt", "sed '0~3e' a.txt", "sed '/a/,+2e' a.txt", "sed sxaxbxe a.txt", "sed 's[a[rm x[e' a.txt", "sed 's\\a\\b\\ g e' a.txt", "sed 's/[/]/b/e' a.txt", "sed '\\xaxe' a.txt", "sed --expression=e a.txt", "sed --expr=e a.txt", "sed -ne p -e e a.txt", "sed -f /dev/stdin a.txt < b.sed", "sed -nf- < b.sed", "sed -e 'a\\' -e x -e e a.txt",
+    "sed 'y/e/x/;e' a.txt", "sed '#e\ne' a.txt", "sed 's/a/b/w f\ne' a.txt", "sed '1e $x' a.txt", "sed 's/a\\c/b/e' a.txt", "sed 'ba#x;e' a.txt", "sed -n '$!{/[[:alpha:]/]/e\n}' a.txt", "sed '1e \\x72m x' a.txt", "awk '{ system($0) }' a.txt", "awk -v c='rm x' 'BEGIN{system(c)}'", "awk '{ $0 | getline }' a.txt", "awk '{ print $0 | \"sh\" }' a.txt", "awk '{ print | $0 }' a.txt", "perl -e 'exec(@ARGV)' rm x", "ruby -e 'exec *ARGV' rm x", "php -r 'shell_exec($x);'", "perl -ne 'system $_' a.txt", "node -e 'require(\"child_process\").execSync(x)'", "sqlite3 a.db '.once |rm x'", "sqlite3 a.db '.sh rm x'", "dc <<< '!rm x'",
     "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "cat <<< `true``rm x`", "echo ${a:-#} ${PATH#<(rm x)}", "echo ${u:=#'q r'`:`} ${PATH#<(rm x\nx=a\\ b)}", "echo \"$'`read x < a.txt; $x y`'\" ${x:-`$x`}", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
 ]  # fmt: skip
 
@@ -305,7 +319,7 @@ OTHERS = [
     "docker run --rm alpine ls", "echo 'rm x' | tee a.txt", "curl -d 'rm x' http://127.0.0.1/", "gh pr create --title 'rm x'",
     "grep -rl foo . | xargs sed -i 's/foo/bar/g'", "git ls-files | xargs -n1 -P4 git add", "ls | xargs -I{} cp {} b/{}.bak", "find . -print0 | xargs -0 sudo chmod +x",
     # A variable has a value, a shell and make have a file, and a shell will expand a word.
-    "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "awk '{ system(\"ls \" $1) }' a.txt", "sed -n '/start/,/end/p;s/one/e/;s/a/b/g' a.txt", "sed -e 's|/e|/f|g' -e '/x/d' a.txt", "sed 's%/e%e%;s_a_e_g' a.txt", "sed '/^e/d;$!N;s/\\n/e/;P;D' a.txt", "node -e 'console.log(/a/.exec(s), x.system)'", "perl -e 'print \"the system $x\"; system(\"ls\", $x)'", "Rscript -e 'system.time(x)'", "export PATH=\"$HOME/bin:$PATH\" && make install",
+    "PORT=3000 npm start", "PYTHONPATH=. pytest -q", "CGO_ENABLED=0 GOOS=linux go build ./...", "env A=1 python3 a.py", "env | sort", "export A=b && ./run.sh", "awk '{ system(\"ls \" $1) }' a.txt", "sed -n '/start/,/end/p;s/one/e/;s/a/b/g' a.txt", "sed -e 's|/e|/f|g' -e '/x/d' a.txt", "sed 's%/e%e%;s_a_e_g' a.txt", "sed -i 's/[^/]*$//;s|[|]|e|' a.txt", "sed -e 'a\\' -e 'e rm x' a.txt", "sed '1a\\\ne rm x' a.txt", "sed '/x/c\\e rm x' a.txt", "sed '# e rm x\np' a.txt", "sed 'y/a/e/;:e;N;be' a.txt", "sed 's/x/e/w e' a.txt", "echo 'e rm x' | sed s/a/b/ > b.txt", "sed -i -f a.sed b.txt", "sed '1e date' a.txt", "sed -i \"s/a/$x/\" a.txt", "sed -i '' -e '$ d' a.txt", "sed '/^e/d;$!N;s/\\n/e/;P;D' a.txt", "node -e 'console.log(/a/.exec(s), x.system)'", "perl -e 'print \"the system $x\"; system(\"ls\", $x)'", "Rscript -e 'system.time(x)'", "export PATH=\"$HOME/bin:$PATH\" && make install",
     "source .venv/bin/activate && pytest", ". a.sh", "bash -eu run.sh x", "make clean && make CC=clang install", "[ -n \"$CI\" ] && echo ci", "ls ~", "echo \"${A:-b}\" $((1 + 2))", "touch src/{a,b}.py", "nohup ./server > log.txt 2>&1 &",
     "trap 'kill $x' EXIT; ./server & x=$!", "cat > a.sh <<'E' && chmod +x a.sh\nrm x\nE", "while read -r x; do echo \"$x\"; done < a.txt", "for x in *; do wc \"$x\" & done; wait", "x=$(git rev-parse HEAD); docker build -t \"a:$x\" . &", "f() { echo \"$1\"; }; f a",
     "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "export PATH=\"$HOME/bin:$PATH\"", "exec 3>&1", "NODE_OPTIONS=--max-old-space-size=4096 npm run build", "ENV=prod ./deploy.sh", "IFS=, read -r a b <<< 1,2; echo \"$b\"", "git config core.editor vim &", "git config user.name 'rm x'", "git config --get core.editor", "git clean -fdx", "cat > a.js <<'E' && npm test\n" + "const f = (a) => { return [a, `rm ${a}`]; };\n" * 60 + "E", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",

@@ -35,6 +35,7 @@ from toolcrib.command.judge.known_commands import (
 from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Word, commands, quoted, show_word
+from toolcrib.command.programs.sed import read_words
 from toolcrib.command.programs.traits import SHELLS, traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
 
@@ -92,7 +93,8 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
         if BASH_QUOTE in command:  # a shell that does not know this quote runs what bash takes for a word
             found += _hints(found_in(command.replace(BASH_QUOTE, "'")))
         unknown = _any_path() if EXPANDED.search(command) else ()
-        return tuple(dict.fromkeys([*found, *_possible_paths(words, folder), *unknown]))
+        found += [*_possible_paths(words, folder), *unknown, *_of_scripts(found, folder)]
+        return tuple(dict.fromkeys(found))
     found = []
     written = commands(judgement.plan)
     grantable = judgement.grantable and judgement.verdict == "ask"
@@ -114,7 +116,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
             found += _paths(operand, folder, free or (of_command and paths.objection(operand.path) is None))
     if {"|", "<"} & {*command} and any(part.effect != "read" or not part.proved for part in judgement.parts):
         found += _hints(form for one in find_commands(command) if one.argv for form in in_input(one))
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*found, *_of_scripts(found, folder)]))
 
 
 def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable: bool) -> Iterator[Access]:
@@ -147,6 +149,13 @@ def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
         )
         for argv in itertools.islice(found, MAX_COMMANDS)
     )
+
+
+def _of_scripts(found: Sequence[Access], folder: str) -> Iterator[Access]:
+    """Accesses of the files that scripts of sed read and write, whose names may touch other signs: `sed wFILE`."""
+    for access in found:
+        if access.argv[:1] == ("sed",):
+            yield from _possible_paths(read_words(access.argv).files, folder, inside=False)
 
 
 def _redirected_files(command: Command) -> tuple[str, ...]:
@@ -193,7 +202,11 @@ def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     adds_words = name in WRAPPERS and WRAPPERS[name].adds_words
     from_input = adds_words or (name in SHELLS and all(text[:1] == "-" for text in spelled))
     listed = any(map(FILE_LIST.fullmatch, spelled)) or (name == "tar" and "-T" in spelled)
-    if script or from_input or listed or len(spelled) < len(given):
+    unread = (
+        name == "sed"
+        and not read_words([UNKNOWN_WORD if w.literal is None else w.literal for w in words]).understood
+    )
+    if script or from_input or listed or unread or len(spelled) < len(given):
         yield from _any_path()
 
 

@@ -25,6 +25,7 @@ from toolcrib.command.programs.destructive import (
     searched,
 )
 from toolcrib.command.programs.launchers import values_of_options
+from toolcrib.command.programs.sed import read_words
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
@@ -32,9 +33,6 @@ from toolcrib.command.programs.wrappers import WRAPPERS
 MAX_DEPTH = 4  # scripts inside scripts
 MAX_TRIES = 60  # places in one command where another may begin
 LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
-SEDS_COMMANDS = re.compile(
-    r"(?:^|[^A-Za-z])e\s+(.*)|s(?:/[^/]*/([^/]*)/|,[^,]*,([^,]*),|\|[^|]*\|([^|]*)\|)\w*e\w*(?:$|[\s;}])"
-)
 REMOVES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*(?:[\w.]*expanduser\(|Path\()?"
     r"[rbu]?[\"'](/[^\"']*|~[^\"']*)[\"']"
@@ -135,6 +133,10 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
         return found
     if depth < MAX_DEPTH and (found := _handed_over(argv, name, depth)) is not None:
         return found
+    if depth < MAX_DEPTH and name == "sed" and read_words(argv).is_in_input:
+        for text in piped_texts(command.before, command.given):
+            if (found := _handed_over([name, "-e", text], name, depth)) is not None:
+                return found
     if depth < MAX_DEPTH and _reads_a_script(argv):
         for script in piped_texts(command.before, command.given):
             if (found := destruction_in(script, depth + 1)) is not None:
@@ -158,6 +160,9 @@ def _handed_over(argv: Sequence[str], name: str, depth: int) -> str | None:
         scripts += filter(None, map(handed_to_shell, argv[1:MAX_TRIES]))
     if name == "git" and any(needed <= words for needed in GITS_RUNNERS):
         scripts += [" ".join(argv[3:]), *argv[3:]]
+    if name == "sed":
+        script = read_words(argv)
+        scripts += [*script.runs, *script.results][:MAX_TRIES]
     return next(
         (found for script in scripts if (found := destruction_in(script, depth + 1)) is not None), None
     )
@@ -206,8 +211,7 @@ def scripts_in(word: str, name: str) -> list[str]:
     if kind == "code":
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]
         listed = [" ".join(literals[at:]) for at in range(min(len(literals) - 1, 5))]
-        runs = SEDS_COMMANDS.findall(word)[:3] if name == "sed" else []
-        return [unescaped(text) for text in literals[:20]] + listed + ["".join(found) for found in runs]
+        return [unescaped(text) for text in literals[:20]] + listed
     if name == "alias":
         return [word.partition("=")[2]]
     return [word.lstrip(":+!")] if kind == "editor" else [word]

@@ -21,6 +21,7 @@ from toolcrib.command.judge.destructive import (
 from toolcrib.command.judge.find_commands import UNKNOWN, FoundCommand, find_commands, piped_texts
 from toolcrib.command.judge.python_code import commands_in_code
 from toolcrib.command.programs.launchers import SCRIPT, launches, launches_behind, starts_in, words_from
+from toolcrib.command.programs.sed import read_words
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
 from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT
@@ -31,7 +32,7 @@ MAX_SEARCHED = 300  # words of a launcher, among which commands are looked for
 NEAR = 8  # words among which a command is looked for behind options
 # Code that may run commands. Only the texts in such code are looked at as commands.
 RUNS_COMMANDS = re.compile(
-    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b|^[\d,$/]*e\s",
+    r"system|popen|subprocess|exec|spawn|getline|\bqx\b|%x\W|\b(?:run|call|check_\w+|sh)\b",
     re.IGNORECASE,
 )
 BACKTICKS_RUN = re.compile(r"(?:bun|deno|perl|php|ruby)[\d.]*")  # elsewhere, backticks quote a text
@@ -53,7 +54,7 @@ GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
 GIVES_CODE = re.compile(
     r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
 )  # to an interpreter
-CODE_FIRST = {"awk", "gawk", "mawk", "nawk", "sed"}
+CODE_FIRST = {"awk", "gawk", "mawk", "nawk"}
 # As builtins of a shell these evaluate the name of a variable, and so may run code in it.
 EVALUATE = {"printf", "test", "[", "let"}
 PRINT = {"echo", ":", "exit", "figlet", *EVALUATE}
@@ -91,6 +92,10 @@ def in_input(command: FoundCommand, depth: int = 0) -> Forms:
         if row.reads_script:
             for text in piped_texts(command.before, command.given):
                 yield from found_in(text, depth + 1)
+        elif name == "sed":
+            if read_words(command.argv[start:]).is_in_input:
+                for text in piped_texts(command.before, command.given):
+                    yield from in_words([name, "-e", text], depth)
         elif row.runs == "code" or name in GO_TO_SHELL:
             for text in piped_texts(command.before, command.given):
                 yield from in_words([name, "-c", text], depth)
@@ -218,6 +223,13 @@ def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
         return
     if launches(name) and all(starts_in(argv)):
         return  # what it launches is looked at by itself
+    if name == "sed":
+        of_sed = read_words(argv)
+        for text in of_sed.runs[:MAX_WORDS]:
+            yield from found_in(text, depth + 1)
+        for text in of_sed.results[:MAX_WORDS]:
+            yield from map(Perhaps, found_in(text, depth + 1))
+        return
     for before, word in itertools.pairwise(argv[:MAX_WORDS]):
         text = _value(word)
         is_code = code and (GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word) or name in CODE_FIRST)

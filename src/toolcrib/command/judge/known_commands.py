@@ -23,6 +23,7 @@ from toolcrib.command.judge.screen import screen
 from toolcrib.command.judge.syntax import Node, below, tree_of, unparsed_scripts
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.launchers import SCRIPT, launches, starts_in, words_from
+from toolcrib.command.programs.sed import SedScript, read_words
 from toolcrib.command.programs.traits import script_of, traits_of
 
 # Kinds of nodes that run no command but those that the parser finds in them.
@@ -63,12 +64,6 @@ STARTS_UNKNOWN = re.compile(
     r"|(?:^|[;{])\s*(?:system|exec)(?:\s+|\s*\(\s*)[$@*]|[\w$\])]\s*\|&?\s*getline"
     r"|\bprintf?\b[^|;\n]*\|&?\s*(?:\$|\"(?:/\w+)*/?(?:ba|da|z|k)?sh\b)"
 )
-# In a script of sed, the command `e` and the flag `e` of `s`: they run what was read.
-_ADDRESS = r"(?:\d+(?:~\d+)?|[+~]\d+|\$|/(?:\\.|[^/\\\n])*/I?)[ \t]*"
-_SEDS_PLACE = rf"(?:^|[;{{}}])[ \t]*(?:{_ADDRESS}(?:,[ \t]*{_ADDRESS})?)?(?:![ \t]*)?"
-SED_RUNS = re.compile(
-    _SEDS_PLACE + r"(?:e[ \t]*(?:$|[;}])|s([/|,#@!:%~_^+=])(?:(?:\\.|(?!\1)[^\\\n])*\1){2}\w*e)", re.MULTILINE
-)
 ALONE = {"alias", "arch", "env", "exec", "nice", "trap"}  # by themselves they start no program
 
 
@@ -91,15 +86,27 @@ def says_all(argv: Sequence[str], depth: int = 0) -> bool:
         argv = words_from(argv, min(starts))
         if SCRIPT.search(argv[0]):
             return _script_says_all(argv[0], depth)
+    if name == "sed":
+        return _sed_says_all(read_words(argv), depth)
     runs = traits_of(name).runs
     return name != UNKNOWN_WORD and (not runs or (runs == "code" and _code_says_all(name, argv)))
+
+
+def _sed_says_all(script: SedScript, depth: int) -> bool:
+    """Whether a script of sed runs nothing but commands that it names."""
+    return (
+        script.understood
+        and not script.runs_input
+        and all(map(FILE.fullmatch, script.script_files))
+        and UNKNOWN_WORD not in script.script_files
+        and all(_script_says_all(command, depth) for command in script.runs)
+    )
 
 
 def _code_says_all(name: str, argv: Sequence[str]) -> bool:
     """Whether no code among the words of an interpreter starts a program that it does not name. That of Python is read
     where commands are looked for."""
-    starts = SED_RUNS if name == "sed" else STARTS_UNKNOWN
-    return PYTHON.fullmatch(name) is not None or not any(map(starts.search, argv[1:]))
+    return PYTHON.fullmatch(name) is not None or not any(map(STARTS_UNKNOWN.search, argv[1:]))
 
 
 def _runs_file(name: str, argv: Sequence[str]) -> bool:

@@ -8,23 +8,8 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Word
 from toolcrib.command.programs.listing import is_number
 from toolcrib.command.programs.options import Arguments
+from toolcrib.command.programs.sed import read_script
 
-# One sed command: an address, another, and a command that neither runs nor writes nor reads a file.
-# A delimiter inside [ ] ends a pattern for GNU and not for BSD: such a pattern has no single reading.
-_CLASS = r"\[:[a-z]+:\]|\\[A-Za-z.*+?-]"
-_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n[]|\\.|\[\^?\]?(?:{_CLASS}|[^]/\\\n[])*\])*/I?)"
-_PATTERN = rf"(?:(?!(?P=d))[^\\\n[]|\\.|\[\^?\]?(?:(?!(?P=d)){_CLASS}|(?!(?P=d))[^]\\\n[])*\])*"
-_TEXT = r"(?:(?!(?P=d))[^\\\n]|\\.)*"
-_SUBSTITUTE = rf"s(?P<d>[/|,#:!@%]){_PATTERN}(?P=d){_TEXT}(?P=d)[gpiIMm0-9]*"
-_LINES = r"[aic](?:\\\n?)?[^\\\n]+(?:\n|\Z)"  # what follows is text to the end of its line
-_JUMP = r":[ \t]*\w+|[btT](?:[ \t]*\w+)?"
-_LETTERS = _TEXT.replace("=d", "=y")
-_TRANSLATE = rf"y(?P<y>[/|,#:]){_LETTERS}(?P=y){_LETTERS}(?P=y)"
-SED_COMMAND = re.compile(
-    rf"(?:{_ADDRESS}(?:,(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
-    rf"(?:\{{\s*|\}}[ \t]*(?:[;\n]\s*|\Z|(?=\}}))|{_LINES}"
-    rf"|(?:[pdPDnNgGhHx=lz]|[qQ]\d*|{_JUMP}|{_SUBSTITUTE}|{_TRANSLATE})[ \t]*(?:[;\n]\s*|\Z|(?=\}})))"
-)
 # awk needs no blank behind a number: `1system("x")` runs x.
 AWK_WORDS = re.compile(
     r"(?<![A-Za-z_])(?:system|getline|close|fflush|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension|load|include)\b|@"
@@ -59,13 +44,8 @@ def sed(found: Arguments) -> None:
     lengths = [word.literal or "" for option, word in found.values if option in ("-l", "--line-length")]
     if not all(map(str.isdecimal, lengths)):
         raise NotProved("sed: a length of lines that is no number")
-    for script in _scripts(found, "-e", "--expression"):
-        at = len(script) - len(script.lstrip())
-        while at < len(script):
-            command = SED_COMMAND.match(script, at)
-            if command is None or command.end() == at:
-                raise NotProved("sed: a script that may do more than print and substitute")
-            at = command.end()
+    if not all(read_script(script).only_edits for script in _scripts(found, "-e", "--expression")):
+        raise NotProved("sed: a script that may do more than print and substitute")
 
 
 def any_awk(found: Arguments) -> None:

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from toolcrib.command.judge.syntax import Node, tree_of, unparsed_scripts
+from toolcrib.command.judge.syntax import Node, join_lines, tree_of, unparsed_scripts
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.destructive import HOME
 from toolcrib.dataclass import dataclass, field
@@ -63,11 +63,12 @@ def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
     With `guess`, variables and substitutions are replaced by what they may stand for. Without it, each word that a
     shell would expand is `UNKNOWN`.
     """
-    text = text[:MAX_LENGTH].replace("\\\n", "")
+    text = text[:MAX_LENGTH]
     try:
+        text = join_lines(text)
         root = tree_of(text)
     except NotProved:
-        return _split_at_operators(text)
+        return _split_at_operators(text.replace("\\\n", "")) + _split_at_operators(text)
     found = _Reader(guess=guess).read(root)
     found += [one for script in unparsed_scripts(root) for one in find_commands(script, guess=guess)]
     return found + _split_at_operators(text) if root.has_error else found

@@ -29,6 +29,7 @@ AFTER_HEREDOC = re.compile(r"<<[^\n]*")
 BYTE_ORDER_MARK = "\ufeff"
 QUOTES = re.compile(r"['\"\\]")
 SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
+CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
 SUBSTITUTING = ("command_substitution", "process_substitution")
 QUOTING = ("arithmetic_expansion", "expansion", "heredoc_body", "string", "subscript")
@@ -191,6 +192,29 @@ def below(root: Node) -> Iterator[Node]:
         node = waiting.pop()
         yield node
         waiting += node.children
+
+
+@lru_cache(maxsize=8)
+def join_lines(text: str) -> str:
+    """A text with its continued lines joined, as bash does: not in comments and in quotes that keep backslashes.
+
+    Where a word is continued, the parser begins another, so what it takes for a comment may be none: the joined text is
+    read again. Raises NotProved as `tree_of` does.
+    """
+    for _ in range(MAX_READINGS):
+        if "\\\n" not in text:
+            return text
+        root = tree_of(text)
+        pieces, at = [], 0
+        for start, end in sorted((node.start, node.end) for node in below(root) if _is_literal(node)):
+            if start >= at:
+                pieces += [CONTINUED.sub(rb"\1", root.raw[at:start]), root.raw[start:end]]
+                at = end
+        joined = b"".join([*pieces, CONTINUED.sub(rb"\1", root.raw[at:])]).decode()
+        if joined == text:
+            return text
+        text = joined
+    raise NotProved(TOO_INTRICATE)
 
 
 def unparsed_scripts(root: Node) -> Iterator[str]:

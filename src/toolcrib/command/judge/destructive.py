@@ -51,12 +51,19 @@ FORKS = re.compile(
 GITS_RUNNERS = (
     {"submodule", "foreach"},
     {"bisect", "run"},
+    {"submodule--helper", "foreach"},
     {"rebase", "--exec"},
     {"rebase", "-x"},
+    {"difftool", "-x"},
+    {"clone", "-u"},
+    {"instaweb", "-d"},
+    {"web--browse"},
     {"filter-branch"},
+    {"merge-index"},
+    {"remote-ext"},
 )
 HOLDS_COMMAND = re.compile(
-    r"(?:--(?:checkpoint-action=exec|to-command|(?:use-)?compress-program|rsh|extcmd|exec|upload-pack|receive-pack|"
+    r"(?:--(?:checkpoint-[a-z]*=exec|to-command|(?:use-)?compress-program|rsh|extcmd|exec|upload-pack|receive-pack|"
     r"open-files-in-pager|use-askpass)(?:=|\Z)|exec=|"
     r"[\w.-]+=!|(?:[^\s:]*=)?ext::|(?:-o ?)?(?:Proxy|Local|KnownHosts)Command[= ])(.*)",
     re.DOTALL,

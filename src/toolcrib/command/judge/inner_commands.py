@@ -50,6 +50,7 @@ GITS_COMMANDS = re.compile(
     r"|packobjectshook|path|process|program|receivepack|smtpserver|smudge|textconv|tunnel|update|uploadpack)",
     re.IGNORECASE | re.DOTALL,
 )
+SETTING = re.compile(r"-c|--config=")
 GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
 GIVES_CODE = re.compile(
     r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
@@ -140,7 +141,8 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
     if name != argv[0]:
         yield (name, *argv[1:])
     if name.startswith("git-"):
-        yield ("git", name[4:], *argv[1:])
+        argv, name = ["git", name[4:], *argv[1:]], "git"
+        yield tuple(argv)
     if len(argv) > 2 and argv[1].startswith("-"):
         words = argv[: NEAR if launches(name) else MAX_WORDS]
         yield from ((name, *argv[at:]) for at in _behind_options(words))
@@ -190,13 +192,16 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
     """Commands in git's arguments: in aliases and settings, and behind sub-commands such as `bisect run`."""
     for at, word in enumerate(argv[1:MAX_WORDS], start=1):
         following = " ".join(argv[at + 1 : at + 2])
-        setting, _, value = word.removeprefix("-c").partition("=")
+        begin = SETTING.match(word)
+        setting, _, value = word[begin.end() if begin else 0 :].partition("=")
         if setting.lower().startswith("alias."):
             value = value or following
             yield from found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
         elif "config" in argv[1:at] and GITS_COMMANDS.fullmatch(word):
             yield from found_in(following.lstrip("!"), depth + 1)
-        elif (argv[at - 1] == "-c" or word[:2] == "-c") and SCRIPT.search(value):
+        elif (begin or argv[at - 1] in ("-c", "--config")) and (
+            SCRIPT.search(value) or GITS_COMMANDS.fullmatch(setting)
+        ):
             yield from found_in(value.lstrip("!"), depth + 1)
         elif (match := GITS_SHORT.fullmatch(word)) is not None and BLANK.search(
             value := match[1] or following

@@ -89,10 +89,17 @@ LAUNCHERS = dict.fromkeys(SHELLS, NOT_BY_WORDS) | {name: row for names, row in R
 MANY = frozenset({"hyperfine", "parallel"})  # each of their words may be a command
 # Options whose value is a command, of programs that do something else. A value may also be joined to its option.
 OPTIONS: tuple[tuple[str, str], ...] = (
+    (
+        "git",
+        "--access-hook --authors-prog --browser --cc-cmd --exec --extcmd --header-cmd --httpd --open-files-in-pager"
+        " --receive-pack --sendmail-cmd --smtp-server --to-cmd --upload-pack",
+    ),
     ("rsync", "-e --rsh --rsync-path"),
+    ("sort", "--compress-program"),
     ("split", "--filter"),
     ("man", "-P --pager"),
-    ("tar", "-I -F --info-script --new-volume-script --rsh-command"),
+    ("tar", "-I -F --info-script --new-volume-script --rsh-command --to-command --use-compress-program"),
+    ("wget", "--use-askpass"),
     ("flock runuser script sg su", "-c --command"),
     ("mise", "--command"),
     ("zip", "-TT --unzip-command"),
@@ -105,20 +112,33 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("npm", "--script-shell"),
     ("fzf", "--preview"),
 )
+OTHER_OPTIONS = {"--cc", "--to"}  # of git send-email, whose value is an address
 COMMAND_OPTIONS = {name: options.split() for names, options in OPTIONS for name in names.split()}
 
 
 def values_of_options(argv: Sequence[str]) -> Iterator[str]:
-    """The values of options of a program that are commands."""
-    for option in COMMAND_OPTIONS.get(argv[0].rpartition("/")[2], ()):
+    """The values of options of a program that are commands. A long option may be shortened."""
+    name = argv[0].rpartition("/")[2]
+    for option in COMMAND_OPTIONS.get("git" if name.startswith("git-") else name, ()):
         cluster = re.compile(rf"-[A-Za-z]*{option[1]}") if len(option) == 2 else None
         for at, word in enumerate(argv[1:], start=2):
+            stem, equals, value = word.partition("=")
             if word == option or (cluster is not None and cluster.fullmatch(word)):
                 yield from argv[at : at + 1]
-            elif word.startswith(f"{option}="):
-                yield word[len(option) + 1 :]
+            elif stem == option or (option[:2] == "--" and _shortens(stem, option)):
+                yield from [value] if equals else argv[at : at + 1]
             elif cluster is not None and word.startswith(option):
                 yield word[2:]
+
+
+def _shortens(word: str, option: str) -> bool:
+    """Whether a word may stand for a long option: the beginning of it, for programs in Perl also behind one dash."""
+    return (
+        len(word) > 3
+        and word[:1] == "-"
+        and word not in OTHER_OPTIONS
+        and option[2:].startswith(word.lstrip("-"))
+    )
 
 
 def launches(name: str) -> bool:

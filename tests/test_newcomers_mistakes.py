@@ -348,6 +348,27 @@ class Needy(Tool[Pair, str], name="needy", effect=Effect.READ, secrets=()):
         return self.place
 
 
+class Made(Tool[Pair, str], name="made", effect=Effect.READ, secrets=()):
+    """Needs a place and a key where it is made, before `__init__`."""
+
+    place: str
+
+    def __new__(cls, place: str, times: int = 1, *, key: str) -> Made:
+        made = super().__new__(cls)
+        made.place = place
+        return made
+
+    def execute(self, params: Pair, ctx: Context) -> str:
+        return self.place
+
+
+class MadeAlone(Made, name="made_alone", effect=Effect.READ, secrets=()):
+    """Needs nothing."""
+
+    def __new__(cls) -> MadeAlone:
+        return super().__new__(cls, "here", key="k")  # type: ignore[return-value]
+
+
 def filled(init: Any) -> Any:
     @functools.wraps(init)
     def with_arguments(self: Any, *given: Any, **named: Any) -> None:
@@ -388,12 +409,14 @@ def test_a_class_that_cannot_be_made_without_arguments_is_refused_when_it_is_add
     words = r"class Needy cannot be made without place, key: supply an instance, as in Needy\(place=..., key=...\)"
     with pytest.raises(ToolDefinitionError, match=words):
         add()
+    with pytest.raises(ToolDefinitionError, match=words.replace("Needy", "Made")):
+        Toolbox([Made])
     with pytest.raises(TypeError, match="class ReadFile cannot be made without backend"):
         Toolbox([ReadFile])
 
 
 def test_a_class_that_is_made_without_arguments_or_by_an_instance_is_accepted() -> None:
-    for tool_of in (Filled, Injected, Needy("here", key="k")):
+    for tool_of in (Filled, Injected, MadeAlone, Made("here", key="k"), Needy("here", key="k")):
         name = tool_of.facts.name
         assert Toolbox([tool_of]).call_sync(name, {"a": 1, "b": 2}).text == "here"
 

@@ -79,15 +79,21 @@ def takes_positional(fn: Any, count: int) -> bool:
 
 
 def constructor_needs(cls: Any) -> list[str]:
-    """The parameters of a class's constructor that have no default; none where it has no code object.
+    """The parameters of a class's `__new__` and `__init__` that have no default; none of one without a code object.
 
     Of a decorated constructor, the parameters of the decorator's function count: it may supply others itself. So may a
     metaclass with a `__call__` of its own.
     """
-    init = cls.__init__
-    code = getattr(init, "__code__", None)
-    if code is None or type(cls).__call__ is not type.__call__:
+    if type(cls).__call__ is not type.__call__:
         return []
-    positional = code.co_varnames[: code.co_argcount - len(init.__defaults__ or ())]
+    return list(dict.fromkeys([*_needed_behind_first(cls.__new__), *_needed_behind_first(cls.__init__)]))
+
+
+def _needed_behind_first(fn: Any) -> list[str]:
+    """The parameters of a function behind the first that have no default; none where it has no code object."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return []
+    positional = code.co_varnames[: code.co_argcount - len(fn.__defaults__ or ())]
     by_keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    return [*positional[1:], *(name for name in by_keyword if name not in (init.__kwdefaults__ or ()))]
+    return [*positional[1:], *(name for name in by_keyword if name not in (fn.__kwdefaults__ or ()))]

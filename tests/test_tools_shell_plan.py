@@ -238,6 +238,8 @@ NO_RM = [
     # A backslash continues no line in a comment or in quotes, nor behind another backslash.
     "ls & # a\\\nrm x", "bash -c 'ls # a\\\nrm x' &", "x=1 # \\\nrm x; $x y", "for f in *; do ls; done # \\\nrm x", "ls & echo a\\\\\nrm x", "r\\\nm x &", "ls & # \\\nr\\\nm x", "ls & # \\\nls x\\\n#; r\\\nm x",
     "sed '#\\\ne rm x' a.txt &", "echo \"$(ls # \\\nrm x\n)\" &", "ls &\\\n\\\n rm \\\n x",
+    # The parser takes a line that begins with a backslash for words of the line before it.
+    "ls\n\\rm x", "ls #\"\n\n\\rm x", "(ls\n\\rm x)", "f() { ls\n\\rm x\n}; f", "ls & a=b # c\n\\r'm' x", "cat <<E\n\\a\n\\b\nE\n\\rm x", "ls\n\\\n\\rm x", "echo $(ls\n\\rm x)", "bash -c 'ls\n\\rm x'",
     # Substitutions that the parser does not read.
     "cat <<E\n`rm x`\nE", "git commit -F - <<E\na\n\nSee `rm x`.\nE", "git commit -m \"$(cat <<E\n`rm x` $y\nE\n)\"", "echo ${a:-`rm x`}", "echo \"${a=`rm x`}\"", "echo ${PATH#`rm x`}", "echo `echo \\`rm x\\``", "echo \"${a-'`rm x`'}\"", "[[ a == b<(rm x) ]]", "(( x = '`rm x`' ))", "cat <<E\n\\a # $(rm x)\nE",
     "tar --checkpoint=1 --checkpoint-action exec=rm -cf b.tar a.txt", "wget --use-askpass=rm http://127.0.0.1/", "git config core.editor 'rm x'; git commit", "git config --global core.pager rm", "git config set diff.x.textconv 'rm x'", "git config core.gitProxy 'rm x'", "git config submodule.a.update '!rm x'", "git config remote.a.uploadpack 'rm x'", "git config interactive.diffFilter 'rm x'", "git config pager.log 'rm x'", "git config sendemail.smtpServer 'rm x'", "git difftool -yx 'rm x #'",

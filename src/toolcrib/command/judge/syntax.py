@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_OPERATORS = 2_000
 MAX_DEPTH = 300  # nodes in each other
-MAX_READINGS = 8  # of a text, one more for each here-document that begins with a backslash
+MAX_READINGS = 8  # of a text in which lines begin with a backslash
 TOO_INTRICATE = "too long or too intricate to review"
 OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 ABOVE = re.compile("[^\x00-\xff]")
@@ -96,30 +96,38 @@ def tree_of(text: str) -> Node:
         ) from None
     # A parser for each text: one must not be used by two threads.
     raw = text.encode("utf-8", "replace")
-    parsed = stand_in(raw.decode()).encode()
+    parsed = bytearray(stand_in(raw.decode()).encode())
     for _ in range(MAX_READINGS):
-        root = _nodes(tree_sitter.Parser(language).parse(parsed).walk(), raw)
+        root = _nodes(tree_sitter.Parser(language).parse(bytes(parsed)).walk(), raw)
         nodes = below(root) if b"\n\\" in raw else ()
-        at = next((node.start + 1 for node in nodes if _begins_heredoc(node)), None)
-        if at is None:
+        misread = [at for node in nodes if (at := _backslash_behind_newline(node)) is not None]
+        if not misread:
             return root
-        parsed = parsed[:at] + b"_" + parsed[at + 1 :]
+        for at in misread:
+            escaped = parsed[at + 1 : at + 2]
+            if escaped == b"\n":
+                parsed[at : at + 1] = b" "
+            else:
+                parsed[at : at + 2] = b"_" + (
+                    escaped if escaped.isalnum() or escaped >= b"\x80" else b"_"[: len(escaped)]
+                )
     raise NotProved(TOO_INTRICATE)
 
 
-def _begins_heredoc(node: Node) -> bool:
-    """Whether a word belongs to the text of a here-document: where that text begins with a backslash, the parser takes
-    its first line for words of the command."""
-    if node.kind != "word" or node.raw[node.start : node.start + 2] != b"\n\\":
-        return False
+def _backslash_behind_newline(node: Node) -> int | None:
+    """Where a line begins with a backslash that the parser takes, with the newline before it, for a part of the command
+    or of the here-document before them. None if the node is no such word."""
+    if node.kind != "word" or not node.raw.startswith(b"\n", node.start):
+        return None
     around = node.parent
-    while around is not None and around.kind not in ("heredoc_redirect", *QUOTING, *SUBSTITUTING):
+    while around is not None and around.kind not in SUBSTITUTING:
+        if around.kind in QUOTING:
+            return None
         around = around.parent
-    return (
-        around is not None
-        and around.kind == "heredoc_redirect"
-        and node.raw.find(b"\n", around.start) == node.start
-    )
+    at = node.start
+    while node.raw.startswith(b"\n", at):
+        at += 1
+    return at if node.raw.startswith(b"\\", at) else None
 
 
 @cache

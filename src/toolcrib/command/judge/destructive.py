@@ -32,7 +32,7 @@ from toolcrib.command.programs.wrappers import WRAPPERS
 
 MAX_DEPTH = 4  # scripts inside scripts
 MAX_TRIES = 60  # places in one command where another may begin
-LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
+LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`", re.DOTALL)
 REMOVES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|remove_dir_all|removeSync|remove_tree)\s*\(?\s*\(?\s*(?:[\w.]*expanduser\(|Path\()?"
     r"[rbu]?[\"'](/[^\"']*|~[^\"']*)[\"']"
@@ -217,6 +217,8 @@ def scripts_in(word: str, name: str) -> list[str]:
     kind = traits_of(name).runs
     if kind == "code":
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]
+        # Of a line that ends with a backslash, some languages join the next.
+        literals += [text.replace("\\\n", "") for text in literals if "\\\n" in text]
         listed = [" ".join(literals[at:]) for at in range(min(len(literals) - 1, 5))]
         return [unescaped(text) for text in literals[:20]] + listed
     if name == "alias":

@@ -79,7 +79,7 @@ def found_in(text: str, depth: int = 0, *, guess: bool = True) -> Forms:
         if command.argv:
             words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
             yield from forms(words, depth)
-            yield from in_words(words, depth)
+            yield from in_words(command.argv, depth)
             yield from in_input(command, depth)
 
 

@@ -64,7 +64,18 @@ STARTS_UNKNOWN = re.compile(
     r"|(?:^|[;{])\s*(?:system|exec)(?:\s+|\s*\(\s*)[$@*]|[\w$\])]\s*\|&?\s*getline"
     r"|\bprintf?\b[^|;\n]*\|&?\s*(?:\$|\"(?:/\w+)*/?(?:ba|da|z|k)?sh\b)"
 )
-ALONE = {"alias", "arch", "env", "exec", "nice", "trap"}  # by themselves they start no program
+ALONE = {
+    "!",
+    "alias",
+    "arch",
+    "do",
+    "else",
+    "env",
+    "exec",
+    "nice",
+    "then",
+    "trap",
+}  # by themselves they start no program
 
 
 def says_all(argv: Sequence[str], depth: int = 0) -> bool:

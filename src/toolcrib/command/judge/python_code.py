@@ -65,7 +65,7 @@ def commands_in_code(code: str, left: _Budget | None = None) -> CommandsInCode |
     try:
         _ignore_warnings()
         texts = _Texts(list(ast.walk(ast.parse(code, FILE_NAME))), left or _Budget())
-        return CommandsInCode(_lines(texts.run()), _lines(texts.others()))
+        return CommandsInCode(_lines(texts.run()), _lines(text.replace("\n", " ") for text in texts.others()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -83,7 +83,7 @@ def _ignore_warnings() -> None:
 def _lines(found: Iterator[str]) -> str:
     lines: dict[str, None] = {}
     for words in found:
-        lines[words.replace("\n", " ")] = None
+        lines[words] = None
         if len(lines) >= MAX_FOUND:
             lines[UNKNOWN] = None
             break

@@ -29,6 +29,8 @@ AFTER_HEREDOC = re.compile(r"<<[^\n]*")
 BYTE_ORDER_MARK = "\ufeff"
 QUOTES = re.compile(r"['\"\\]")
 SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
+SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t\n]#")
+SEPARATES = b" \t\n;|&()<>`"
 CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
 SUBSTITUTING = ("command_substitution", "process_substitution")
@@ -97,37 +99,64 @@ def tree_of(text: str) -> Node:
     # A parser for each text: one must not be used by two threads.
     raw = text.encode("utf-8", "replace")
     parsed = bytearray(stand_in(raw.decode()).encode())
+    suspicious = SUSPICIOUS.search(raw) is not None
     for _ in range(MAX_READINGS):
         root = _nodes(tree_sitter.Parser(language).parse(bytes(parsed)).walk(), raw)
-        nodes = below(root) if b"\n\\" in raw else ()
-        misread = [at for node in nodes if (at := _backslash_behind_newline(node)) is not None]
+        misread = [at for node in below(root) if (at := _misread_at(node)) is not None] if suspicious else []
         if not misread:
             return root
         for at in misread:
-            escaped = parsed[at + 1 : at + 2]
-            if escaped == b"\n":
-                parsed[at : at + 1] = b" "
-            else:
-                parsed[at : at + 2] = b"_" + (
-                    escaped if escaped.isalnum() or escaped >= b"\x80" else b"_"[: len(escaped)]
-                )
+            _make_plain(parsed, at)
     raise NotProved(TOO_INTRICATE)
 
 
-def _backslash_behind_newline(node: Node) -> int | None:
-    """Where a line begins with a backslash that the parser takes, with the newline before it, for a part of the command
-    or of the here-document before them. None if the node is no such word."""
-    if node.kind != "word" or not node.raw.startswith(b"\n", node.start):
+def _misread_at(node: Node) -> int | None:
+    """The place of a sign that the parser reads in another way than bash, in a node that begins there; else None.
+
+    It takes a backslash at the beginning of a line for a part of the line before it, and a # in a word for a comment.
+    """
+    raw, at = node.raw, node.start
+    if node.kind == "comment":
+        return None if _begins_word(raw, at) else at
+    if node.kind != "word" or not raw.startswith(b"\n", at) or _is_quoted(node):
         return None
+    while raw.startswith(b"\n", at):
+        at += 1
+    return at if raw.startswith(b"\\", at) else None
+
+
+def _begins_word(raw: bytes, at: int) -> bool:
+    """Whether a word may begin at a place for bash: behind a separator that no backslash makes a part of a word."""
+    while at > 0 and raw[at - 1] in SEPARATES:
+        behind = at - 1
+        while behind > 0 and raw[behind - 1 : behind] == b"\\":
+            behind -= 1
+        if (at - 1 - behind) % 2 == 0:
+            return True
+        if raw[at - 1 : at] != b"\n":
+            return False
+        at -= 2  # a line is continued
+    return at <= 0
+
+
+def _is_quoted(node: Node) -> bool:
     around = node.parent
     while around is not None and around.kind not in SUBSTITUTING:
         if around.kind in QUOTING:
-            return None
+            return True
         around = around.parent
-    at = node.start
-    while node.raw.startswith(b"\n", at):
-        at += 1
-    return at if node.raw.startswith(b"\\", at) else None
+    return False
+
+
+def _make_plain(parsed: bytearray, at: int) -> None:
+    """Replaces a # or a backslash and what it escapes by letters, or by a blank where it escapes the end of a line."""
+    escaped = parsed[at + 1 : at + 2] if parsed[at : at + 1] == b"\\" else b""
+    if escaped == b"\n":
+        parsed[at : at + 1] = b" "
+        return
+    parsed[at : at + 1] = b"_"
+    if escaped and escaped < b"\x80" and not escaped.isalnum():
+        parsed[at + 1 : at + 2] = b"_"
 
 
 @cache

@@ -82,6 +82,10 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     ("ssh-agent", Launcher(valued=frozenset({"-a", "-E", "-O", "-P", "-t"}))),
     ("mpiexec mpirun srun", Launcher(valued=frozenset({"-n", "-np", "-N", "-c"}))),
     ("screen tmux", Launcher(operands=1, also=True)),
+    (
+        "! coproc do elif else if then until while",
+        Launcher(),
+    ),  # the parser may take them for names of programs
     # Like a shell, these read files of commands: a name among their words is one of a file.
     (". alias at batch csh ed emacs ex fish make nvim source tcsh vi vim", NOT_BY_WORDS),
 )

@@ -236,7 +236,7 @@ NO_RM = [
     "cat missing/../../x; rm x", "export A=1; rm x", "A=1 rm x", "env A=1 B=2 sudo rm x", "[ -n \"$x\" ] && rm x", "rm ~/x &", "touch {a,b}; rm x", "cat > f <<E; rm x\nx\nE",
     "perl -e 'qx{rm x}'", "perl -e 'exec qw/rm x/'", "ruby -e '%x[rm x]'", "touch {a,b}; {rm,x}", "x=rm; read x < a.txt; $x y", "[ -v 'a[$(rm x)]' ]", "trap $'rm\\tx' EXIT", "ssh h $'ls\\nrm\\tx'", "watch 'rm;ls'", "timeout 5 bash -c 'A=1 rm x'",
     # A backslash continues no line in a comment or in quotes, nor behind another backslash.
-    "ls & # a\\\nrm x", "bash -c 'ls # a\\\nrm x' &", "x=1 # \\\nrm x; $x y", "for f in *; do ls; done # \\\nrm x", "ls & echo a\\\\\nrm x", "r\\\nm x &", "ls & # \\\nr\\\nm x", "ls & # \\\nls x\\\n#; r\\\nm x",
+    "ls & # a\\\nrm x", "ls # a\\\n# \\\n\\r'm' x", "bash -c 'ls # a\\\nrm x' &", "x=1 # \\\nrm x; $x y", "for f in *; do ls; done # \\\nrm x", "ls & echo a\\\\\nrm x", "r\\\nm x &", "ls & # \\\nr\\\nm x", "ls & # \\\nls x\\\n#; r\\\nm x",
     "sed '#\\\ne rm x' a.txt &", "echo \"$(ls # \\\nrm x\n)\" &", "ls &\\\n\\\n rm \\\n x",
     # The parser takes a line that begins with a backslash for words of the line before it.
     "ls\n\\rm x", "ls #\"\n\n\\rm x", "(ls\n\\rm x)", "f() { ls\n\\rm x\n}; f", "ls & a=b # c\n\\r'm' x", "cat <<E\n\\a\n\\b\nE\n\\rm x", "ls\n\\\n\\rm x", "echo $(ls\n\\rm x)", "bash -c 'ls\n\\rm x'",

@@ -29,8 +29,8 @@ AFTER_HEREDOC = re.compile(r"<<[^\n]*")
 BYTE_ORDER_MARK = "\ufeff"
 QUOTES = re.compile(r"['\"\\]")
 SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
-SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t\n]#")
-SEPARATES = b" \t\n;|&()<>`"
+SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t]#")
+SEPARATES = b" \t;|&()<>`"
 CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
 SUBSTITUTING = ("command_substitution", "process_substitution")
@@ -126,17 +126,16 @@ def _misread_at(node: Node) -> int | None:
 
 
 def _begins_word(raw: bytes, at: int) -> bool:
-    """Whether a word may begin at a place for bash: behind a separator that no backslash makes a part of a word."""
-    while at > 0 and raw[at - 1] in SEPARATES:
-        behind = at - 1
-        while behind > 0 and raw[behind - 1 : behind] == b"\\":
-            behind -= 1
-        if (at - 1 - behind) % 2 == 0:
-            return True
-        if raw[at - 1 : at] != b"\n":
-            return False
-        at -= 2  # a line is continued
-    return at <= 0
+    """Whether bash may begin a word at a place: behind a separator that no backslash makes a part of a word.
+
+    At the beginning of a line it may. `join_lines` sees to lines that are continued.
+    """
+    if at == 0 or raw[at - 1 : at] == b"\n":
+        return True
+    first = at - 1
+    while first > 0 and raw[first - 1 : first] == b"\\":
+        first -= 1
+    return raw[at - 1] in SEPARATES and (at - 1 - first) % 2 == 0
 
 
 def _is_quoted(node: Node) -> bool:

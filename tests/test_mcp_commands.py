@@ -84,7 +84,17 @@ def test_a_server_is_added_tested_called_and_removed(place: Place) -> None:
     assert [row["name"] for row in place.data("tools", "list") if row["from"] == "MCP server greeter"] == [
         "greeter__greet"
     ]
-    assert [row["effect"] for row in place.data("mcp", "tools")] == ["destructive"]
+    assert [(row["effect"], row["effect_from"]) for row in place.data("mcp", "tools")] == [
+        ("destructive", "")
+    ]
+    assert "set effects or trusted = true below [mcp.servers.greeter]" in place.run("mcp", "tools").stderr
+    written = place.settings.read_text()
+    place.settings.write_text(f'{written}effects = {{ "greet" = "write" }}\n')
+    assert [(row["effect"], row["effect_from"]) for row in place.data("mcp", "tools")] == [
+        ("write", "effects")
+    ]
+    assert place.run("mcp", "tools").stderr == ""
+    place.settings.write_text(written)
 
     # A call asks; nobody is there to be asked. With autonomy full it runs, by either name.
     assert "needs approval" in place.run("mcp", "call", "greeter", "greet", "--name", "Ann").stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +13,9 @@ from toolcrib.cli.console import DONE, Problem, out, quiet_logging, say
 from toolcrib.cli.mcp_servers import configured_servers, make_toolset
 from toolcrib.cli.mcp_states import NO_SERVERS, NOT_LISTED
 from toolcrib.cli.options import AsJson, McpFiles, WorkspaceFolder
+from toolcrib.mcp.client.tool import effect_from
 from toolcrib.mcp.client.toolset import McpToolset
-from toolcrib.visible import on_one_line
+from toolcrib.visible import counted, on_one_line
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="A server; all if left out.")]
 
@@ -44,6 +46,12 @@ def command(
                     f"  ! {row['doubt']}; to read and approve it: toolcrib mcp approve {row['server']}"
                 )
             )
+    for server, number in Counter(row["server"] for row in rows if not row["effect_from"]).items():
+        words = (
+            f"{server}: nothing says what {counted(number, 'tool')} may do, which counts as destructive; "
+            f"to change that, set effects or trusted = true below [mcp.servers.{server}] of your toolcrib.toml"
+        )
+        say(on_one_line(words))
     if not chosen and not json:
         out(NO_SERVERS)
     if name and unknown:
@@ -60,6 +68,7 @@ def _rows(toolset: McpToolset) -> list[dict[str, Any]]:
             "server": tool.server.config.name,
             "tool": tool.remote.name,
             "effect": tool.facts.effect.label,
+            "effect_from": effect_from(tool.remote, tool.server.config),
             "state": tool.judged.state.value,
             "doubt": tool.judged.doubt.reason if tool.judged.doubt is not None else "",
             "title": tool.remote.title,

@@ -169,6 +169,14 @@ def facts_of(
     )
 
 
+def effect_from(remote: RemoteDefinition, server: McpServer) -> str:
+    """What says the effect of a tool: "effects" of the configuration, its "annotations", or "" where nothing counts."""
+    if server.effect_of(remote.name) is not None:
+        return "effects"
+    says = server.trusted and not {"readOnlyHint", "destructiveHint"}.isdisjoint(remote.annotations)
+    return "annotations" if says else ""
+
+
 def _version(remote: RemoteDefinition, server: McpServer) -> str:
     """A hash of a definition and of the server that gives it: an approval holds for both."""
     both = definition_hash(remote) + server.config_hash()

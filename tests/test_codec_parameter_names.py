@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -139,3 +140,36 @@ def test_they_come_back_as_the_tool_knows_them(kind: str, length: int) -> None:
 )
 def test_what_cannot_be_read_or_is_no_parameter_stays_as_it_was_written(text: str) -> None:
     assert renamed_keys(text, {"$top": "top"}) == text
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\n", "$a", "é"])
+def test_one_name_is_enough(name: str) -> None:
+    spec = ToolSpec("t", "T.", {"type": "object", "properties": {"a": {}, name: {}}})
+    body = AnthropicMessagesCodec().request(Request([Message.user("Go.")], [spec]), model="m", stream=False)
+    ((_, schema),) = sent_tools(body)
+    assert name not in schema["properties"]
+
+
+def test_a_parameter_that_refers_to_a_type_is_told_by_its_name() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    schema = {"type": "object", "properties": {"城市": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
+    request = Request([Message.user("Go.")], [ToolSpec("t", "T.", schema)])
+    ((_, sent),) = sent_tools(AnthropicMessagesCodec().request(request, model="m", stream=False))
+    (parameter,) = sent["properties"].values()
+    assert parameter["description"] == '"城市".'
+
+
+def test_examples_of_a_tool_have_the_names_of_its_schema() -> None:
+    extras = {"anthropic": {"input_examples": [{"$top": 1, "plain.name-1": "a"}]}}
+    request = Request([Message.user("Go.")], [ToolSpec("t", "T.", STRANGE, extras=extras)])
+    (tool,) = AnthropicMessagesCodec().request(request, model="m", stream=False)["tools"]
+    (example,) = tool["input_examples"]
+    assert set(example) == set(tool["input_schema"]["required"])
+    assert extras["anthropic"]["input_examples"][0]["$top"] == 1  # the author's own stay as they are
+
+
+def test_a_long_text_that_was_cut_is_read_once() -> None:
+    text = '{"content": "' + 'say(\\"hello\\")\\n' * 20_000
+    started = time.process_time()
+    assert renamed_keys(text, {"_top": "$top"}) == text
+    assert time.process_time() - started < 5  # it took minutes

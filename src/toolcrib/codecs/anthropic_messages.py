@@ -165,6 +165,8 @@ class AnthropicMessagesCodec:
             own.get("type", "custom") != "custom"
         ):  # a tool of Anthropic's, whose description and schema it knows
             return {"name": names.get(spec.name, spec.name), **own}
+        if parameters and isinstance(examples := own.get("input_examples"), list):  # the API checks them
+            own["input_examples"] = [renamed_keys(example, parameters) for example in examples]
         dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
         tool = {
             "name": names.get(spec.name, spec.name),

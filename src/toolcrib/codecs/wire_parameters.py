@@ -18,8 +18,8 @@ __all__ = ["Parameters", "our_parameters", "renamed_keys", "wire_parameters", "w
 Parameters = dict[str, dict[str, str]]  # by tool: names of parameters, and what they stand for
 
 LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-ALL_LEGAL = re.compile(r"(?:[A-Za-z0-9_.-]{1,64}(?:\n|\Z))*")  # of all names of a tool, a line each
-TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[\[\]{}]', re.DOTALL)
+# A string that a cut answer does not close goes to the end: its text is read once, and has no tokens.
+TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[\[\]{}]', re.DOTALL)
 
 
 def wire_parameters(request: Request | None, dialect: str) -> Parameters:
@@ -27,7 +27,7 @@ def wire_parameters(request: Request | None, dialect: str) -> Parameters:
     found: Parameters = {}
     for spec in request.tools if request is not None else ():
         names = spec.in_dialect(dialect).get("properties", {})
-        if not ALL_LEGAL.fullmatch("\n".join(names)):
+        if not all(map(LEGAL.fullmatch, names)):
             illegal = sorted(name for name in names if not LEGAL.fullmatch(name))
             found[spec.name] = replaced(illegal, set(names).difference(illegal))
     return found
@@ -82,7 +82,7 @@ def renamed_keys(arguments: Any, names: Mapping[str, str]) -> Any:
 
 def _called(name: str, node: Any) -> Any:
     """The schema of a parameter, whose description begins with its name."""
-    if not isinstance(node, dict) or "$ref" in node:
+    if not isinstance(node, dict):
         return node
     return {
         **node,

@@ -10,7 +10,7 @@ import itertools
 import os
 import random
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
@@ -33,7 +33,7 @@ from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.dry_run import DryRuns
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
-from toolcrib.toolbox.given import check_calls, check_prepared
+from toolcrib.toolbox.given import check_prepared, listed_calls
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, mask_of
@@ -336,7 +336,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         deps: Deps | None = None,
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
-        check_calls([call])
+        listed_calls([call])
         key = CallKey(self.run, 0, next(self._count)) if key is None else key
         prepared = await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
         if type(prepared) is Pending:
@@ -382,7 +382,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
         elif arguments is not None or not isinstance(call, ToolCall):
-            check_calls([call], arguments)
+            listed_calls([call], arguments)
         if timeout is not None:
             check_seconds("", timeout=timeout)
         key = new_key((self.run, 0, next(self._count))) if key is None else key
@@ -399,7 +399,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
 
     async def call_turn(
         self,
-        calls: Sequence[ToolCall],
+        calls: Iterable[ToolCall],
         *,
         run: str = "",
         turn: int = 0,
@@ -419,7 +419,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         """
         from toolcrib.toolbox.turn import TurnCalls
 
-        check_calls(calls)
+        calls = listed_calls(calls)
         check_seconds("", timeout=timeout)
         first, given = CallKey(run, turn, 0), self._deps(deps)
         return await TurnCalls(

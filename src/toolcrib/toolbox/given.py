@@ -10,25 +10,27 @@ from toolcrib.call import ToolCall
 from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.question import Answer
 
-__all__ = ["check_calls", "check_prepared"]
+__all__ = ["check_prepared", "listed_calls"]
 
 EXAMPLE = """ToolCall('look', '{"shelf": 2}', 'call_1'): the tool's name, its arguments, the provider's id"""
 
 
-def check_calls(calls: Any, arguments: Any = None) -> None:
-    """Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK.
+def listed_calls(calls: Any, arguments: Any = None) -> list[ToolCall]:
+    """The calls as a list. Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK.
 
     Arguments beside a call that has its own are a TypeError, too.
     """
     if isinstance(calls, str | dict | ToolCall) or not isinstance(calls, Iterable):
         raise TypeError(f"calls are a list of ToolCalls, got {reprlib.repr(calls)}")
-    for call in calls:
+    listed = list(calls)
+    for call in listed:
         if not isinstance(call, ToolCall):
             raise TypeError(f"expected a ToolCall, as in {EXAMPLE}; got {reprlib.repr(call)}")
         if arguments is not None:
             raise TypeError(
                 f"give a ToolCall, or the name of a tool and its arguments; got {call!r} and arguments"
             )
+    return listed
 
 
 def check_prepared(prepared: Any, answer: Any = None) -> None:

@@ -1,5 +1,6 @@
 """Declaring a tool: two ways, one kind of thing; what is wrong is said where it is written."""
 
+import collections.abc as abc
 import dataclasses
 import typing
 import warnings
@@ -600,6 +601,12 @@ OUTPUTS: list[tuple[Any, dict[str, Any] | None]] = [
     (list[int], {"type": "array", "items": {"type": "integer"}}),
     (Forecast, {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}),
     (dict[str, int], {"type": "object", "properties": {}, "additionalProperties": {"type": "integer"}}),
+    (typing.NoReturn, None),  # it always raises
+    (typing.Awaitable[typing.Never], None),
+    (typing.LiteralString, None),
+    (abc.Iterator, None),
+    (abc.AsyncGenerator, None),
+    (typing.Awaitable, None),
 ]
 
 

@@ -587,6 +587,15 @@ async def test_what_is_no_call_is_answered_with_what_one_is(given: Any) -> None:
     assert (await box.settle(ready)).text == "seen"
 
 
+async def test_calls_of_a_turn_may_come_from_a_generator() -> None:
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    results = await Toolbox([tool(look, **READ)]).call_turn(ToolCall("look", id=i) for i in "ab")
+    assert [result.text for result in results] == ["seen", "seen"]
+
+
 async def test_one_call_is_no_list_of_calls() -> None:
     for given in (ToolCall("look"), OF_A_PROVIDER, "look", None):
         with pytest.raises(TypeError, match="calls are a list of ToolCalls"):

@@ -6,7 +6,7 @@ import collections.abc as abc
 import inspect
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, LiteralString, Never, NoReturn, TypeVar, Union, get_args, get_origin
 
 from toolcrib.content import Json, Media, Text
 from toolcrib.errors import ToolDefinitionError
@@ -15,6 +15,18 @@ from toolcrib.result import ToolResult
 __all__ = ["Output"]
 
 ANY_DICT = (dict, dict[str, Any])
+UNSTRUCTURED = (
+    Any,
+    str,
+    LiteralString,
+    bytes,
+    None,
+    type(None),
+    object,
+    Never,
+    NoReturn,
+    inspect.Parameter.empty,
+)
 
 
 class Output:
@@ -123,19 +135,17 @@ def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
 
 def _awaited(hint: Any) -> Any:
     """The X of Awaitable[X] and Coroutine[..., X]; Any for generators, whose values are joined to a result."""
-    origin = get_origin(hint)
+    origin = get_origin(hint) or hint
     if origin in (abc.Awaitable, abc.Coroutine):
-        return get_args(hint)[-1]
+        return (get_args(hint) or (Any,))[-1]
     if origin in (abc.AsyncIterator, abc.AsyncGenerator, abc.AsyncIterable, abc.Iterator, abc.Generator):
         return Any
     return hint
 
 
 def _is_structured(hint: Any) -> bool:
-    """Whether a result type has a schema that tells a model something: not text, bytes, parts, None or Any."""
-    if hint in (Any, str, bytes, None, type(None), object, inspect.Parameter.empty) or isinstance(
-        hint, TypeVar
-    ):
+    """Whether a result type has a schema that tells a model something: not text, bytes, parts, None, Any or Never."""
+    if hint in UNSTRUCTURED or isinstance(hint, TypeVar):
         return False
     if isinstance(hint, type) and issubclass(hint, ToolResult | Text | Json | Media | str | bytes):
         return False

@@ -84,7 +84,7 @@ class CallPath:
             prepared = self.preparation.without_awaiting(ready, at_once=untold)  # type: ignore[arg-type] # no Ready
             if prepared is None:
                 untold, prepared = False, await self._prepared(ready, deps, record)  # type: ignore[arg-type]
-            if type(prepared) is not Ready or self.runaway.calls:
+            if type(prepared) is not Ready or (not untold and self.runaway.calls):
                 return await self.finish(prepared, deps, timeout, record)
             ready = prepared
         started = self.timer()

@@ -262,6 +262,22 @@ def test_a_server_that_hangs_at_its_start_keeps_nobody_waiting(name: str) -> Non
     run_virtually(work())
 
 
+def test_a_list_that_is_never_answered_delays_calls_once() -> None:
+    async def work() -> None:
+        behaviour = BEHAVIOURS["SlowToListAgain"]()
+        tools = toolset(bad=InMemory(behaviour))
+        async with Toolbox([tools], autonomy="full") as box:
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            for _ in range(20):
+                assert (await box.call("bad__bad", {})).text == "done"
+                await asyncio.sleep(2)
+            assert loop.time() - begun < 60 + 20 * 2  # the time in which a server must be ready, once
+            assert behaviour.lists <= 3  # one at a time
+
+    run_virtually(work())
+
+
 # -- HTTP
 
 LOST = f"lost the connection.*{UNKNOWN}"

@@ -561,6 +561,18 @@ class SlowToList(Hostile):
         await asyncio.sleep(FOREVER)
 
 
+class SlowToListAgain(Hostile):
+    """Says with each call that its list has changed, and answers the request for it only the first time."""
+
+    async def list(self, message: Message, send: Send) -> None:
+        if self.lists == 1:
+            await super().list(message, send)
+
+    async def call(self, message: Message, send: Send) -> None:
+        await send(note("notifications/tools/list_changed"))
+        await send(reply(message, text("done")))
+
+
 class SlowToCall(Hostile):
     """Does not answer a call, and does not stop when it is cancelled."""
 

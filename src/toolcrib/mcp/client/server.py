@@ -80,6 +80,7 @@ class ServerHandle:
         self._warnings: list[str] = []
         self._relisting = False
         self._listing: asyncio.Task[None] | None = None  # the last reading of a list that may have changed
+        self._waited_in_vain = False  # a call, for a list that did not come: no other waits until one comes
         self._listed_at = -RELIST
         self._failures = 0
         self._not_before = 0.0
@@ -182,6 +183,7 @@ class ServerHandle:
         connection.relist = lambda: self._list(connection)
         connection.schemas = {tool.name: tool.input_schema for tool in self.tools()}
         self._connection = connection
+        self._listing, self._waited_in_vain = None, False
         self._started_at = self._clock()
         self._note("")
         try:
@@ -277,10 +279,17 @@ class ServerHandle:
         await in_loop(connection.loop, self._list(connection))
 
     async def definition_now(self, name: str) -> RemoteDefinition | None:
-        """A tool as the server defines it now; None for one that is not used. Waits for a list that is being read."""
-        listing = self._listing
-        if listing is not None and not listing.done() and not listing.get_loop().is_closed():
+        """A tool as the server defines it now; None for one that is not used. Waits for a list that is being read.
+
+        A server that does not answer is waited for once.
+        """
+        listing, known = self._listing, self._manifest
+        pending = listing is not None and not listing.done() and not listing.get_loop().is_closed()
+        if listing is not None and pending and not self._waited_in_vain:
+            now = asyncio.get_running_loop().time
+            begun = now()
             await in_loop(listing.get_loop(), _ended(listing, self.config.start_timeout))
+            self._waited_in_vain = self._manifest is known and now() - begun > 2 * RELIST
         listed = () if self._manifest is None else self._manifest.tools
         return next((tool for tool in listed if tool.name == name and self._is_used(tool)), None)
 
@@ -312,7 +321,7 @@ class ServerHandle:
             ttl=ttl_of(first),
         )
         same = manifest.same_tools(self._manifest)
-        self._manifest = manifest
+        self._manifest, self._waited_in_vain = manifest, False
         connection.schemas = {tool.name: tool.input_schema for tool in tools}
         if not same:
             self.version += 1
@@ -328,11 +337,16 @@ class ServerHandle:
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         if method == CHANGED and self._connection is not None and not self._relisting:
             self._relisting = True
-            self._listing = self._follow(self._relist, self._connection)
+            self._listing = self._follow(self._relist, self._connection, self._listing)
 
-    async def _relist(self, connection: Connection) -> None:
-        """List the tools again, because the server says that they have changed; not more often than each second."""
+    async def _relist(self, connection: Connection, earlier: asyncio.Task[None] | None) -> None:
+        """List the tools again, because the server says that they have changed.
+
+        One list is read after the other, and none begins within a second of the one before.
+        """
         try:
+            if earlier is not None:
+                await asyncio.wait([earlier])
             await asyncio.sleep(self._listed_at + RELIST - asyncio.get_running_loop().time())
         finally:
             self._relisting = False

@@ -7,9 +7,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,46 @@ async def test_nobody_logs_in_for_ever(tmp_path: Path) -> None:
         with pytest.raises(OAuthError, match=r"nobody logged in within 0\.01 s"):
             await login(world.server, world.store, authorizer=LoopbackAuthorizer(shown.append, timeout=0.01))
         assert len(shown) == 1 and (await login_state(world.server, world.store)).state == "none"
+
+
+@each("visits", [True, False])
+def test_nobody_waits_for_a_browser_that_stays_in_the_foreground(tmp_path: Path, visits: bool) -> None:
+    closed = threading.Event()
+
+    def open_url(url: str) -> None:
+        if visits:
+            httpx2.get(httpx2.get(url).headers["location"])
+        closed.wait(20)
+
+    async def work() -> None:
+        async with site(tmp_path) as world:
+            authorizer = LoopbackAuthorizer(print, open_url=open_url, timeout=20 if visits else 0.01)
+            with nullcontext() if visits else pytest.raises(OAuthError, match="nobody logged in"):
+                await login(world.server, world.store, authorizer=authorizer)
+
+    _ends_at_once(work())
+    closed.set()
+
+
+def test_nobody_waits_for_what_is_pasted_to_a_login_that_was_given_up(tmp_path: Path) -> None:
+    pasted = threading.Event()
+
+    async def work() -> None:
+        async with site(tmp_path) as world:
+            authorizer = PasteAuthorizer(print, lambda: str(pasted.wait(20)))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await login(world.server, world.store, authorizer=authorizer)
+
+    _ends_at_once(work())
+    pasted.set()
+
+
+def _ends_at_once(work: Coroutine[Any, Any, None]) -> None:
+    """A program of such work ends, as it would not if a thread of `asyncio.to_thread` were left."""
+    begun = time.monotonic()
+    asyncio.run(work)
+    assert time.monotonic() - begun < 10
 
 
 async def test_an_address_is_pasted_where_there_is_no_browser(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["cancelled_with_caller", "in_loop", "loop_on_thread", "to_its_end"]
+__all__ = ["cancelled_with_caller", "in_loop", "loop_on_thread", "on_own_thread", "to_its_end"]
 
 T = TypeVar("T")
 
@@ -39,6 +39,28 @@ async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T])
     if loop is asyncio.get_running_loop() or loop.is_closed():
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+async def on_own_thread(work: Callable[[], T], name: str) -> T:
+    """The result of a function that waits for a person, such as `input`.
+
+    A caller that is cancelled leaves it behind. Its thread ends with it or with the program, which does not wait for it
+    as it would for a thread of `asyncio.to_thread`.
+    """
+    import asyncio
+    from concurrent.futures import Future
+
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from now on, nobody but the thread ends it
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -29,6 +28,7 @@ from toolcrib.cli.question_text import (
     question_lines,
     remembered,
 )
+from toolcrib.event_loops import on_own_thread
 from toolcrib.forms import field_value
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.visible import on_one_line
@@ -167,29 +167,12 @@ async def read_line() -> str | None:
     try:
         loop.add_reader(descriptor, on_readable)
     except NotImplementedError:  # Windows
-        return await _line_on_a_thread(loop)
+        line = await on_own_thread(sys.stdin.readline, "toolcrib line")
+        return line if line.endswith("\n") else None
     try:
         return await ready
     finally:
         loop.remove_reader(descriptor)
-
-
-async def _line_on_a_thread(loop: asyncio.AbstractEventLoop) -> str | None:
-    """Read a line where stdin cannot be watched: the thread ends with the line, or with the program."""
-    ready: asyncio.Future[str] = loop.create_future()
-
-    def take(line: str) -> None:
-        if not ready.done():
-            ready.set_result(line)
-
-    def read() -> None:
-        line = sys.stdin.readline()
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(take, line)
-
-    threading.Thread(target=read, name="toolcrib line", daemon=True).start()
-    line = await ready
-    return line if line.endswith("\n") else None
 
 
 def forget_typed_ahead() -> None:

@@ -11,11 +11,13 @@ import base64
 import hashlib
 import secrets
 import socket
+import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from toolcrib.event_loops import on_own_thread
 from toolcrib.mcp.client.oauth.clients import Client
 from toolcrib.mcp.client.oauth.discovery import IssuerMetadata
 from toolcrib.mcp.client.oauth.problems import OAuthError, foreign_words
@@ -177,8 +179,8 @@ class _Listener:
     async def answer(self, url: str, state: str) -> Mapping[str, str]:
         self._state = state
         self._show(url)
-        if self._open is not None:
-            await asyncio.to_thread(self._open, url)
+        if self._open is not None:  # a browser may stay in the foreground until the person closes it
+            threading.Thread(target=self._open, args=(url,), name="toolcrib browser", daemon=True).start()
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._answer
@@ -242,7 +244,7 @@ class _Pasted:
     async def answer(self, url: str, state: str) -> Mapping[str, str]:
         self._show(url)
         for _ in range(PASTES):
-            pasted = (await asyncio.to_thread(self._ask)).strip()
+            pasted = (await on_own_thread(self._ask, "toolcrib paste")).strip()
             with suppress(ValueError):  # no address at all
                 found = _parameters(urlsplit(pasted).query)
                 if secrets.compare_digest(found.get("state", "").encode(), state.encode()):

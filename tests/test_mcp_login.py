@@ -181,6 +181,27 @@ def test_nobody_waits_for_a_browser_that_stays_in_the_foreground(tmp_path: Path,
     closed.set()
 
 
+def test_a_connection_that_a_browser_keeps_open_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Browsers open more connections than they use. Python told of each as an exception when the program ended."""
+    kept: list[socket.socket] = []
+
+    def open_url(url: str) -> None:
+        answer = httpx2.get(url).headers["location"]
+        kept.append(socket.create_connection(("127.0.0.1", urlsplit(answer).port or 0)))
+        httpx2.get(answer)
+
+    async def work() -> None:
+        async with site(tmp_path) as world:
+            await login(world.server, world.store, authorizer=LoopbackAuthorizer(print, open_url=open_url))
+
+    asyncio.run(work())
+    for connection in kept:
+        connection.close()
+    assert len(kept) == 1 and not caplog.records
+
+
 def test_nobody_waits_for_what_is_pasted_to_a_login_that_was_given_up(tmp_path: Path) -> None:
     pasted = threading.Event()
 

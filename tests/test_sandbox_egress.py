@@ -275,7 +275,9 @@ def proxies() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "toolcrib-egress"}
 
 
-def test_a_server_that_does_not_hang_up_does_not_hold_up_the_end_of_a_command(tmp_path: Path) -> None:
+def test_a_server_that_does_not_hang_up_does_not_hold_up_the_end_of_a_command(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     before = proxies()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -286,6 +288,7 @@ def test_a_server_that_does_not_hang_up_does_not_hold_up_the_end_of_a_command(tm
         done = run(made, [sys.executable, "-c", RAW, opened], tmp_path)
         assert "200 Connection established" in done.said
         assert not proxies() - before
+    assert not caplog.records  # asyncio told of an exception, in the terminal
 
 
 def test_a_command_without_a_network_beside_costs_no_thread(sandbox: Sandbox, tmp_path: Path) -> None:

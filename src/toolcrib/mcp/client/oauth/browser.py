@@ -199,6 +199,8 @@ class _Listener:
                 await writer.drain()
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
+        except asyncio.CancelledError:  # the program ends; before Python 3.13, asyncio takes it for an error
+            pass
         finally:
             writer.close()
 

@@ -29,6 +29,7 @@ from tests.mcp_servers.authorisation_server import (
 from tests.test_fuzz_codecs import paths, put
 from tests.test_secrets_stores import keyring_of_ours  # noqa: F401 - a fixture
 from tests.virtual_time import run_virtually
+from toolcrib.mcp import McpServer
 from toolcrib.mcp.client.oauth import (
     LoginStore,
     OAuthError,
@@ -37,6 +38,7 @@ from toolcrib.mcp.client.oauth import (
     login,
     login_state,
     logout,
+    stored_auth,
 )
 from toolcrib.mcp.client.oauth.challenges import Challenge, challenge_of
 from toolcrib.secrets import SecretError, SecretFile
@@ -351,6 +353,34 @@ async def test_within_a_program_a_person_is_asked_once(world: World) -> None:
         for _ in range(3):
             assert "the login failed: access_denied" in await call(client)
         assert len(world.person.logins) == 3, "no loop of browsers"
+
+
+@pytest.mark.promise("mcp-login.md", "a login that fails is not asked for again")
+async def test_a_new_connection_opens_no_further_browser(world: World) -> None:
+    """Each connection of a toolset has an auth of its own, and a server that refuses us gets a new one for each call."""
+    auth_of = stored_auth(world.store(), authorizer=world.person, **world.options())
+
+    async def call_anew() -> Any:
+        async with world.internet.client(auth=auth_of(McpServer("crm", url=URL))) as client:
+            return await call(client)
+
+    world.issuer.answers["register"] = [Response("", 503), Response("", 503)]
+    for waited, registrations in ((0, 1), (0, 1), (31, 2)):
+        world.now += waited
+        assert "did not register toolcrib" in await call_anew()
+        assert (world.issuer.asked("register"), world.person.logins) == (registrations, [])
+    world.issuer.redirect_changes = {"error": "access_denied", "code": None}
+    for _ in range(3):
+        world.now += 31
+        assert "the login failed: access_denied" in await call_anew()
+        assert len(world.person.logins) == 1
+    world.issuer.redirect_changes = {}
+    await world.log_in()
+    assert "client" in await call_anew()
+    assert len(world.person.logins) == 2
+    (world.folder / "logins.json").unlink()
+    assert "client" in await call_anew()
+    assert len(world.person.logins) == 3, "the token of before was used"
 
 
 async def test_logout_revokes_and_forgets(world: World) -> None:

@@ -16,6 +16,7 @@ it cannot be stored, this process uses it, tries again to store it, and says so 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -35,10 +36,10 @@ from toolcrib.mcp.client.oauth.problems import NeedsLogin, OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
 from toolcrib.net.guard import HostResolver, system_resolver
 
-__all__ = ["Protected", "TokenSource"]
+__all__ = ["Memory", "Protected", "TokenSource"]
 
 MAX_WIDENED = 5  # logins with more scopes that a server gets while a program runs
-BACK_OFF = 30.0  # seconds in which a login that failed without a person is not tried again
+BACK_OFF = 30.0  # seconds in which a login that failed before a person was asked is not tried again
 
 
 class Protected(Protocol):
@@ -51,12 +52,13 @@ class Protected(Protocol):
 
 
 @dataclass(slots=True)
-class _Memory:
-    """What one token source remembers, so that nothing is tried in a circle."""
+class Memory:
+    """What the token sources of one login remember, so that nothing is tried in a circle."""
 
     login: Login | None = None
     unproved: str = ""  # the access token that was issued last, until the server accepts it
     gave_up: OAuthError | None = None  # the login with a person, or what it gave, failed
+    gave_up_until: float = math.inf
     failed_until: float = 0.0
     failure: OAuthError | None = None
     unsaved: bool = False  # the login could not be stored
@@ -68,7 +70,8 @@ class TokenSource:
     """Gives, renews and replaces the token of one server. Safe for any number of tasks of one loop.
 
     `authorizer` lets a person log in when nothing else helps; without it that is `NeedsLogin`. `now` is the time in
-    seconds since 1970. `http` makes the clients for the authorization server in place of guarded ones.
+    seconds since 1970. `http` makes the clients for the authorization server in place of guarded ones. `memories` are
+    those of all sources of a program, by their keys: each connection has a source of its own.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class TokenSource:
         http: HttpFactory | None = None,
         resolver: HostResolver = system_resolver,
         now: Callable[[], float] = time.time,
+        memories: dict[str, Memory] | None = None,
     ) -> None:
         self.server = server
         self.settings = settings
@@ -92,12 +96,13 @@ class TokenSource:
         self._now = now
         self._fixed_port = urlsplit(settings.redirect_uri).port != 0
         self._lock = asyncio.Lock()
-        self._memory = _Memory()
+        self._memory = ({} if memories is None else memories).setdefault(self.key, Memory())
+        self._has_read = False  # the store; another source may have read it long ago
 
     async def current(self) -> Login | None:
         """The login whose token to send; None if there is no usable token yet. Raises OAuthError."""
         login = self._memory.login
-        if login is not None and login.token is not None:
+        if self._has_read and login is not None and login.token is not None:
             refreshing = self._lock.locked() and not login.token.expired(self._now())
             if refreshing or not login.token.due(self._now()):
                 return login
@@ -174,7 +179,7 @@ class TokenSource:
         async with self._lock:
             login = await self._stored()
             before = (*scopes, *(login.wanted_scopes if login else ()))
-            self._memory = _Memory(login=login)
+            self._memory = Memory(login=login)
             return await self._new_login(login, challenge, before, None)
 
     async def log_out(self) -> bool | None:
@@ -182,7 +187,7 @@ class TokenSource:
         async with self._lock, self._store.locked(self.key):
             login = await self._store.read(self.key)
             await self._store.remove(self.key)
-            self._memory = _Memory()
+            self._memory = Memory()
             if login is None:
                 return None
             if login.token is None:
@@ -194,6 +199,7 @@ class TokenSource:
 
     async def _stored(self) -> Login | None:
         """The stored login, which another process may have changed."""
+        self._has_read = True
         if self._memory.unsaved and self._memory.login is not None:
             return await self._keep(self._memory.login)
         login = await self._store.read(self.key)
@@ -269,10 +275,12 @@ class TokenSource:
         memory = self._memory
         if self._is_new(rejected) and self._authorizer is not None:
             memory.gave_up = OAuthError(f"{self.server.name} refuses the token that was issued for it")
-        if memory.gave_up is not None:
+            memory.gave_up_until = math.inf
+        if memory.gave_up is not None and self._now() < memory.gave_up_until:
             raise memory.gave_up
         if self._authorizer is None:
             raise await self._needs_login(login, challenge, scopes)
+        asks_again = self._now() + BACK_OFF
         try:
             discovered = await self._discovered(login, challenge)
             uri = self._redirect_uri(login)
@@ -288,6 +296,7 @@ class TokenSource:
                 )
                 fresh = Login(self.server.url, discovered.resource, discovered.issuer, client)
                 fresh = replace(fresh, dpop_key=self._new_dpop_key(discovered))
+                asks_again = math.inf
                 code, verifier = await authorization_code(
                     redirect,
                     fresh.issuer,
@@ -300,7 +309,7 @@ class TokenSource:
                     code, verifier, redirect.uri, asked, self._now()
                 )
         except OAuthError as problem:
-            memory.gave_up = problem
+            memory.gave_up, memory.gave_up_until = problem, asks_again
             raise
         return await self._adopt(replace(fresh, token=token))
 

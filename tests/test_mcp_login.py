@@ -236,8 +236,14 @@ async def test_an_address_is_pasted_where_there_is_no_browser(tmp_path: Path) ->
         made = await login(world.server, world.store, authorizer=authorizer)
         assert made.token is not None
         given = iter(["", "?" + "a&" * 60, "\udcff?state=\udcff", "x"])
-        with pytest.raises(OAuthError, match="is not the address"):
+        with pytest.raises(OAuthError, match="was not pasted"):
             await login(world.server, world.store, authorizer=authorizer)
+
+        def end_of_input() -> str:
+            raise EOFError  # as `input` does
+
+        with pytest.raises(OAuthError, match="was not pasted"):
+            await login(world.server, world.store, authorizer=PasteAuthorizer(shown.append, end_of_input))
 
 
 async def test_the_calls_of_a_toolset_use_the_stored_login(tmp_path: Path) -> None:

@@ -246,12 +246,15 @@ class _Pasted:
     async def answer(self, url: str, state: str) -> Mapping[str, str]:
         self._show(url)
         for _ in range(PASTES):
-            pasted = (await on_own_thread(self._ask, "toolcrib paste")).strip()
+            try:
+                pasted = (await on_own_thread(self._ask, "toolcrib paste")).strip()
+            except EOFError:
+                break
             with suppress(ValueError):  # no address at all
                 found = _parameters(urlsplit(pasted).query)
                 if secrets.compare_digest(found.get("state", "").encode(), state.encode()):
                     return found
-        raise OAuthError("what was pasted is not the address that this login ends at")
+        raise OAuthError("the address that this login ends at was not pasted")
 
 
 def _parameters(query: str) -> dict[str, str]:

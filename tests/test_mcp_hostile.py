@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,28 @@ def test_a_list_that_is_never_answered_delays_calls_once() -> None:
             assert behaviour.lists <= 3  # one at a time
 
     run_virtually(work())
+
+
+async def test_a_call_whose_connection_ends_with_another_threads_loop_may_have_done_its_work() -> None:
+    """It was told as cancelled, so that a model took it for not done."""
+    behaviour, started = BEHAVIOURS["SlowToCall"](), threading.Event()
+    tools = toolset(bad=InMemory(behaviour))
+    box = Toolbox([tools], autonomy="full")
+
+    async def until_a_call_runs() -> None:
+        async with box:
+            await tools.ready()
+            started.set()
+            while not behaviour.calls:  # noqa: ASYNC110 - of another thread
+                await asyncio.sleep(0.01)
+
+    other = threading.Thread(target=asyncio.run, args=(until_a_call_runs(),))
+    other.start()
+    await asyncio.to_thread(started.wait)
+    async with box:
+        result = await box.call("bad__bad", {})
+        assert re.search(LOST, result.text), result.text
+    other.join()
 
 
 # -- HTTP

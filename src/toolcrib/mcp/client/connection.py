@@ -224,7 +224,13 @@ class Connection:
             if on_progress is not None:
                 on_progress = _told_in(here, on_progress)
             work = self._request(method, params, meta, headers, on_progress, timeout)
-            return await in_loop(self.loop, work)
+            try:
+                return await in_loop(self.loop, work)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise ConnectionLost(f"MCP server {self.name!r}: its event loop has ended") from None
         return await self._request(method, params, meta, headers, on_progress, timeout)
 
     async def _request(

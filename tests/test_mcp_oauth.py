@@ -467,6 +467,10 @@ REFUSED: dict[str, tuple[Callable[[World], None], str]] = {
         _answer("token", JSONResponse({"access_token": "a", "token_type": "mac"})),
         "a token of the kind mac",
     ),
+    "a token in the place of its kind": (
+        _answer("token", JSONResponse({"access_token": "Bearer", "token_type": "a-token-that-is-real"})),
+        "https://auth.test issued a token of an unknown kind",
+    ),
     "no token": (_answer("token", JSONResponse({"token_type": "bearer"})), "sent no access token"),
     "a token with a line break": (
         _answer("token", JSONResponse({"access_token": "a\r\nX: y"})),

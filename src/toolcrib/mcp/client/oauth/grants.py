@@ -24,6 +24,7 @@ JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 PASSING = ("temporarily_unavailable", "server_error", "slow_down")  # errors that say nothing about the token
 MAX_TOKEN = 60_000  # characters; servers take headers of 8 to 64 KB
 MAX_LIFETIME = 10 * 365 * 86400  # seconds; a longer lifetime counts as this one
+LONGEST_KIND = 12  # characters of a kind of token; a longer text may be a token, and is not shown
 MARGIN = 60.0  # seconds before its end in which a token is renewed; a tenth of its lifetime if that is less
 
 
@@ -168,8 +169,8 @@ def _scope(scopes: tuple[str, ...]) -> dict[str, str]:
 
 
 def _wrong_kind(issuer: str, kind: str) -> OAuthError:
-    words = f"{issuer} issued a token of the kind {foreign_words(kind)}, which is not what was asked for"
-    return OAuthError(words)
+    shown = f"the kind {foreign_words(kind)}" if len(kind) <= LONGEST_KIND else "an unknown kind"
+    return OAuthError(f"{issuer} issued a token of {shown}, which is not what was asked for")
 
 
 def _read_token(reply: EndpointReply, issuer: str, scopes: tuple[str, ...], now: float) -> TokenSet:

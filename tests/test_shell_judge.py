@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.growth import growth
 from toolcrib.access import PATHS
+from toolcrib.command.explain.scripts import places_of_code
 from toolcrib.command.judge import Operand, Plan, judge
 from toolcrib.command.judge.accesses import accesses_of
 from toolcrib.command.judge.find_commands import MAX_LENGTH, find_commands
@@ -457,6 +458,16 @@ def test_what_a_command_that_can_be_parsed_costs_grows_with_its_length(first: st
         return lambda: judge(text)
 
     assert growth(judging, 500, 3_500, 20) < 20
+
+
+@each(("piece", "last"), [("-e 's/[/' ", "a.txt"), ("wf a; sed ", "&")])
+def test_what_the_accesses_and_files_of_a_command_cost_grows_with_its_length(piece: str, last: str) -> None:
+    def reading(size: int) -> Callable[[], object]:
+        text = "sed " + piece * (size // len(piece)) + last
+        judgement = judge(text)
+        return lambda: (accesses_of(text, judgement, ".", unasked=False), places_of_code(text, "."))
+
+    assert growth(reading, 400, 4_000, 25) < 25
 
 
 def test_variables_that_double_each_other_fill_no_memory() -> None:

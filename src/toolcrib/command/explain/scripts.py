@@ -64,13 +64,15 @@ def places_of_code(command: str, folder: str) -> list[str]:
     """
     words: list[str] = []
     folders = [folder]
+    of_text = WORDS.split(command, MAX_WORDS)
     for argv in (one.argv for one in find_commands(command) if one.argv):
         name = argv[0].rpartition("/")[2]
         if name in ("cd", "pushd") and len(argv) > 1 and UNKNOWN not in argv[-1]:
             folders.append(posixpath.normpath(posixpath.join(folders[-1], argv[-1])))
         traits = traits_of(name)
         if UNKNOWN in argv[0] or "/" in argv[0] or traits.runs or traits.as_its_command:
-            words += WORDS.split(command)
+            words += of_text
+            of_text = []
         words += IMPLIED.get(name, ())
     return list(
         dict.fromkeys(posixpath.join(at, word) for word in words[:MAX_WORDS] if word for at in folders)

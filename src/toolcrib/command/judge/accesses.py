@@ -153,9 +153,13 @@ def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
 
 def _of_scripts(found: Sequence[Access], folder: str) -> Iterator[Access]:
     """Accesses of the files that scripts of sed read and write, whose names may touch other signs: `sed wFILE`."""
-    for access in found:
-        if access.argv[:1] == ("sed",):
-            yield from _possible_paths(read_words(access.argv).files, folder, inside=False)
+    read: tuple[str, ...] = ()
+    for argv in (access.argv for access in found if access.argv[:1] == ("sed",)):
+        if (
+            argv[1:] != read[len(read) - len(argv) + 1 :]
+        ):  # else it is the same command without its first options
+            read = argv
+            yield from _possible_paths(read_words(argv).files, folder, inside=False)
 
 
 def _redirected_files(command: Command) -> tuple[str, ...]:

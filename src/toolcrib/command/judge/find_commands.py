@@ -68,7 +68,8 @@ def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
         text = join_lines(text)
         root = tree_of(text)
     except NotProved:
-        return _split_at_operators(text.replace("\\\n", "")) + _split_at_operators(text)
+        readings = dict.fromkeys((text.replace("\\\n", ""), text))
+        return [one for reading in readings for one in _split_at_operators(reading)]
     found = _Reader(guess=guess).read(root)
     found += [one for script in unparsed_scripts(root) for one in find_commands(script, guess=guess)]
     return found + _split_at_operators(text) if root.has_error else found

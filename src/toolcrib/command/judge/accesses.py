@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD, Access, Reach
 from toolcrib.command.judge import paths, variables
-from toolcrib.command.judge.find_commands import find_commands
+from toolcrib.command.judge.find_commands import UNKNOWN, find_commands
 from toolcrib.command.judge.inner_commands import (
     Perhaps,
     forms,
     found_in,
     in_input,
-    in_words,
+    in_texts,
 )
 from toolcrib.command.judge.judged_commands import JudgedCommand
 from toolcrib.command.judge.judgement import Judgement
@@ -132,7 +132,8 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     if hinted:
         yield from _hints(form for _, value in command.env for form in commands_in_value(value))
     # What was proved runs nothing that its words do not show.
-    found = itertools.chain(forms(argv, proved=part.proved), () if part.proved else in_words(argv))
+    texts = () if part.proved else in_texts([_known_text(word) for word in command.words])
+    found = itertools.chain(forms(argv, proved=part.proved), texts)
     seen = [*itertools.islice(found, MAX_COMMANDS + 1)]
     yield from _hints(form for form in seen if form != known)
     if len(seen) > MAX_COMMANDS or (not part.proved and not says_all(argv)):
@@ -140,6 +141,11 @@ def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable:
     yield from _hosts(part.argv)
     if part.effect == "network":
         yield from _bare_hosts(part.argv[1:])
+
+
+def _known_text(word: Word) -> str:
+    """The text of a word, with `UNKNOWN` for each part that is only known when the command runs."""
+    return "".join(part if isinstance(part, str) else UNKNOWN for part in word.parts)
 
 
 def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:

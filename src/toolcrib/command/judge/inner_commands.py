@@ -79,7 +79,7 @@ def found_in(text: str, depth: int = 0, *, guess: bool = True) -> Forms:
         if command.argv:
             words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
             yield from forms(words, depth)
-            yield from in_words(command.argv, depth)
+            yield from in_texts(command.argv, depth)
             yield from in_input(command, depth)
 
 
@@ -148,16 +148,13 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
         yield from ((name, *argv[at:]) for at in _behind_options(words))
     if depth >= MAX_DEPTH:
         return
-    for value in commands_in_options(argv[:MAX_WORDS]):
-        yield from found_in(value, depth + 1)
+    yield from _in_options(argv, depth)
     if launched and not proved:
         yield from in_words(argv, depth)
     if (script := script_of(list(argv))) is not None:
         yield from found_in(script, depth + 1)
     elif name == "eval":
         yield from found_in(" ".join(argv[1:]), depth + 1)
-    elif name == "git":
-        yield from _handed_over(argv, depth)
     elif launches(name) and not proved:
         yield from _scripts_of_launcher(argv, depth)
 
@@ -218,6 +215,21 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
                 yield from found_in(_value(argv[at]), depth + 1)
             elif argv[at][:1] not in ("-", ""):
                 yield from forms(argv[at:], depth + 1)
+
+
+def _in_options(argv: Sequence[str], depth: int) -> Forms:
+    """Commands in the options of a program, and those that git is handed."""
+    for value in commands_in_options(argv[:MAX_WORDS]):
+        yield from found_in(value, depth + 1)
+    if argv[0].rpartition("/")[2] == "git":
+        yield from _handed_over(argv, depth)
+
+
+def in_texts(argv: Sequence[str], depth: int = 0) -> Forms:
+    """Commands in arguments that are texts, of which a part may be only known when the command runs (`UNKNOWN`)."""
+    yield from in_words(argv, depth)
+    if depth < MAX_DEPTH and any(UNKNOWN in word and word != UNKNOWN for word in argv[1:]):
+        yield from (found for found in _in_options(argv, depth) if found[0] != UNKNOWN_WORD)
 
 
 def in_words(argv: Sequence[str], depth: int = 0) -> Forms:

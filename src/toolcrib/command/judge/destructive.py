@@ -72,7 +72,7 @@ HOLDS_COMMAND = re.compile(
 # How the input of a program that is no shell tells it to run a shell command: `:!rm`, `\! rm`, `.shell rm`, `EXEC:rm`.
 TO_SHELL = re.compile(
     r"(?:^[ \t\w%.,:+]*!|\\!|(?:^|;)[ \t]*[.:\\]?(?:platform )?(?:shell|system|spawn)\s"
-    r"|^\.(?:sh[ \t]|(?:import|once|output)[ \t]+\|)|\b(?:EXEC|SYSTEM|execute)[:(]"
+    r"|^\.(?:sh[ \t]|(?:import|once|output)[ \t]+[\"']?\|)|\b(?:EXEC|SYSTEM|execute)[:(]"
     r"|^(?:[\d*/,-]+[ \t]+){5})[ \t]*([^\n]*)",
     re.MULTILINE,
 )

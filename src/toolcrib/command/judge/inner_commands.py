@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD
@@ -39,7 +40,7 @@ BACKTICKS_RUN = re.compile(r"(?:bun|deno|perl|php|ruby)[\d.]*")  # elsewhere, ba
 PYTHON_REACHES_OUT = re.compile(r"import|exec|eval|__")  # without any of these, Python code starts no program
 PYTHON = re.compile(r"(?:python|pypy|py)w?[\d.]*")
 PERLS_WORDS = re.compile(  # and ruby's
-    r"(?:\bq[wx]|%x)\s{0,9}(?:\(([^)]{0,500})\)|\{([^}]{0,500})\}|\[([^]]{0,500})\]|<([^>]{0,500})>|([/!|,~#])(.{0,500}?)\5)",
+    r"(?:\bq[qwx]?|%x)\s{0,9}(?:\(([^)]{0,500})\)|\{([^}]{0,500})\}|\[([^]]{0,500})\]|<([^>]{0,500})>|([/!|,~#])(.{0,500}?)\5)",
     re.DOTALL,
 )
 BLANK = re.compile(r"\s")
@@ -193,7 +194,8 @@ def _handed_over(argv: Sequence[str], depth: int) -> Forms:
         setting, _, value = word[begin.end() if begin else 0 :].partition("=")
         if setting.lower().startswith("alias."):
             value = value or following
-            yield from found_in(value[1:] if value[:1] == "!" else f"git {value}", depth + 1)
+            given = shlex.join(argv[at + 2 : MAX_WORDS])  # behind the name of the alias
+            yield from found_in(f"{value[1:]} {given}" if value[:1] == "!" else f"git {value}", depth + 1)
         elif "config" in argv[1:at] and GITS_COMMANDS.fullmatch(word):
             yield from found_in(following.lstrip("!"), depth + 1)
         elif (begin or argv[at - 1] in ("-c", "--config")) and (
@@ -249,7 +251,9 @@ def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
         return
     for before, word in itertools.pairwise(argv[:MAX_WORDS]):
         text = _value(word)
-        is_code = code and (GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word) or name in CODE_FIRST)
+        is_code = code and (
+            GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word) or name in CODE_FIRST or "timeit" in argv
+        )
         for script, sure in dict.fromkeys(_texts_of_code(text, name) if is_code else _texts(text, name)):
             found = found_in(script, depth + 1)
             # A variable in a text says nothing of a command.

@@ -41,12 +41,18 @@ UNDERSTOOD_KINDS = frozenset(
         "variable_assignments", "variable_name", "while_statement", "word",
     ]
 )  # fmt: skip
-RENAMES = {"enable", "hash"}  # after them, a name may stand for another program
+RENAMES = {
+    "enable": "f",
+    "hash": "p",
+}  # builtins, and the option behind which a name stands for another program
 # Variables that may add commands that their value does not show: files of commands, settings, options of interpreters.
 ADDS_COMMANDS = re.compile(
     r"BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GIT_CONFIG.*|(?:GNU)?MAKEFLAGS|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
+    r"|PYTHONBREAKPOINT|TAR_OPTIONS|ZIPOPT"
 )
-HARMLESS_VALUES = re.compile(r"--(?:max-old-space-size|openssl-legacy-provider|stack-trace-limit)\b[=\d]*")
+HARMLESS_VALUES = re.compile(
+    r"--(?:max-old-space-size|openssl-legacy-provider|stack-trace-limit|no-same-owner)\b[=\d]*"
+)
 # Variables whose value is run as a command.
 COMMAND_VARIABLES = re.compile(
     r"VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|PS[0-4]|(?:.*_)?(?:ASKPASS|COMMAND|EDITOR|PAGER|SSH|DIFF)|MANPAGER"
@@ -99,6 +105,8 @@ def says_all(argv: Sequence[str], depth: int = 0) -> bool:
             return _script_says_all(argv[0], depth)
     if name == "sed":
         return _sed_says_all(read_words(argv), depth)
+    if (option := RENAMES.get(name)) and any(word[:1] == "-" and option in word for word in argv[1:]):
+        return False
     runs = traits_of(name).runs
     return name != UNKNOWN_WORD and (not runs or (runs == "code" and _code_says_all(name, argv)))
 
@@ -197,4 +205,4 @@ def _assigned(root: Node) -> Iterator[tuple[str, str]]:
 
 def _is_known(command: FoundCommand, depth: int) -> bool:
     words = [UNKNOWN_WORD if UNKNOWN in word else word for word in command.argv]
-    return words[0] not in RENAMES and says_all(words, depth)
+    return says_all(words, depth)

@@ -65,7 +65,7 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
         _behind("exec run --"),
     ),
     ("cargo", _behind("-- -s --shell", needs="watch")),
-    ("cmake", _behind("env time", needs="-E")),
+    ("cmake", _behind("env time chdir", needs="-E")),
     ("ip", _behind("exec", 1)),
     ("nix nix-shell", _behind("-c --command --run")),
     ("just", _behind("--command -c")),
@@ -82,12 +82,14 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     ("ssh-agent", Launcher(valued=frozenset({"-a", "-E", "-O", "-P", "-t"}))),
     ("mpiexec mpirun srun", Launcher(valued=frozenset({"-n", "-np", "-N", "-c"}))),
     ("screen tmux", Launcher(operands=1, also=True)),
+    ("debconf debconf-apt-progress sotruss", Launcher(valued=frozenset({"-o"}))),
+    ("logsave repeat", Launcher(operands=1)),
     (
-        "! coproc do elif else if then until while",
+        "! coproc do elif else if nocorrect noglob then until while",
         Launcher(),
     ),  # the parser may take them for names of programs
     # Like a shell, these read files of commands: a name among their words is one of a file.
-    (". alias at batch csh ed emacs ex fish make nvim source tcsh vi vim", NOT_BY_WORDS),
+    (". alias at batch csh ed emacs ex fc fish make nvim source tcsh vi vim", NOT_BY_WORDS),
 )
 LAUNCHERS = dict.fromkeys(SHELLS, NOT_BY_WORDS) | {name: row for names, row in ROWS for name in names.split()}
 MANY = frozenset({"hyperfine", "parallel"})  # each of their words may be a command
@@ -101,7 +103,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("rsync", "-e --rsh --rsync-path"),
     ("sort", "--compress-program"),
     ("split", "--filter"),
-    ("man", "-P --pager"),
+    ("man", "-P -H --pager --html"),
+    ("ag ack bat", "--pager"),
+    ("dpkg-architecture", "-c --command"),
+    ("hash", "-p"),
+    ("install", "--strip-program"),
+    ("pip pip3", "--editor"),
+    ("prove", "-e --exec"),
     ("tar", "-I -F --info-script --new-volume-script --rsh-command --to-command --use-compress-program"),
     ("wget", "--use-askpass"),
     ("flock runuser script sg su", "-c --command"),
@@ -110,10 +118,10 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("scp", "-S"),
     ("sftp", "-S -D"),
     ("compgen complete mapfile readarray", "-C"),
-    ("go", "-exec -toolexec"),
+    ("go", "-exec -toolexec -vettool"),
     ("nc ncat netcat", "-e -c --exec --sh-exec"),
     ("rg", "--pre"),
-    ("npm", "--script-shell"),
+    ("npm npx", "--call --editor --script-shell --viewer"),
     ("fzf", "--preview"),
 )
 OTHER_OPTIONS = {"--cc", "--to"}  # of git send-email, whose value is an address

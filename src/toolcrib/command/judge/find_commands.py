@@ -11,6 +11,7 @@ import binascii
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 
 from toolcrib.command.judge.syntax import Node, join_lines, tree_of, unparsed_scripts
 from toolcrib.command.not_proved import NotProved
@@ -72,7 +73,7 @@ def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
         return [one for reading in readings for one in _split_at_operators(reading)]
     found = _Reader(guess=guess).read(root)
     found += [one for script in unparsed_scripts(root) for one in find_commands(script, guess=guess)]
-    return found + _split_at_operators(text) if root.has_error else found
+    return [*found, *_split_at_operators(text)] if root.has_error else found
 
 
 def word_of(node: Node) -> str:
@@ -86,9 +87,12 @@ def programs_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name and UNKNOWN not in name))
 
 
-def _split_at_operators(text: str) -> list[FoundCommand]:
+@lru_cache(maxsize=4)  # as for `tree_of`
+def _split_at_operators(text: str) -> tuple[FoundCommand, ...]:
     split = [_split(piece) for piece in BETWEEN.split(text)[:MAX_COMMANDS]]
-    return [FoundCommand([piece for word in words for piece in _expanded(word)]) for words in split if words]
+    return tuple(
+        FoundCommand([piece for word in words for piece in _expanded(word)]) for words in split if words
+    )
 
 
 def _split(piece: str) -> list[str]:

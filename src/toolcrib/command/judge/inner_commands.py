@@ -56,6 +56,7 @@ GIVES_SCRIPT = re.compile(r"-[a-z]*c[a-z]*")  # to a shell
 GIVES_CODE = re.compile(
     r"-[A-Za-z0-9]*[cerEp]|--(?:e(?:val|xec(?:ute)?|xpression)|print|code)|eval"
 )  # to an interpreter
+TAKE_CODE = {"timeit", "-mtimeit"}  # modules of Python, after -m
 CODE_FIRST = {"awk", "gawk", "mawk", "nawk"}
 # As builtins of a shell these evaluate the name of a variable, and so may run code in it.
 EVALUATE = {"printf", "test", "[", "let"}
@@ -231,7 +232,11 @@ def in_texts(argv: Sequence[str], depth: int = 0) -> Forms:
     """Commands in arguments that are texts, of which a part may be only known when the command runs (`UNKNOWN`)."""
     yield from in_words(argv, depth)
     if depth < MAX_DEPTH and any(UNKNOWN in word and word != UNKNOWN for word in argv[1:]):
-        yield from (found for found in _in_options(argv, depth) if found[0] != UNKNOWN_WORD)
+        for start, sure in _starts(argv).items():
+            words = words_from(argv, start) if start else argv
+            found = (one for one in _in_options(words, depth) if one[0] != UNKNOWN_WORD)
+            of_start = itertools.chain(found, in_words(words, depth) if start else ())
+            yield from of_start if sure else map(Perhaps, of_start)
 
 
 def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
@@ -249,11 +254,10 @@ def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
         for text in of_sed.results[:MAX_WORDS]:
             yield from map(Perhaps, found_in(text, depth + 1))
         return
+    takes_code = name in CODE_FIRST or not TAKE_CODE.isdisjoint(argv)
     for before, word in itertools.pairwise(argv[:MAX_WORDS]):
         text = _value(word)
-        is_code = code and (
-            GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word) or name in CODE_FIRST or "timeit" in argv
-        )
+        is_code = code and (takes_code or GIVES_CODE.fullmatch(before) or GIVES_CODE.match(word))
         for script, sure in dict.fromkeys(_texts_of_code(text, name) if is_code else _texts(text, name)):
             found = found_in(script, depth + 1)
             # A variable in a text says nothing of a command.

@@ -149,7 +149,7 @@ async def test_files_that_a_checkpoint_lacks_because_the_disk_is_full_are_said(
         patch.setattr(ContentStore, "store", store)
         events = await events_of(agent_on(root, call("put", name="a", text="x"), "Done."))
     notices = [event.message for event in events if isinstance(event, Notice)]
-    assert notices == ["the disk is full: changes of 1 file that the checkpoint lacks cannot be undone"]
+    assert notices == ["the disk is full: the checkpoint lacks 1 file, whose changes cannot be undone"]
     events = await events_of(agent_on(root, call("put", name="a", text="y"), "Done."))
     assert not any(isinstance(event, Notice) for event in events)
 

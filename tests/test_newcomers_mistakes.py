@@ -582,7 +582,7 @@ async def test_what_is_no_call_is_answered_with_what_one_is(given: Any) -> None:
     ready = await box.prepare(ToolCall("look"))
     for not_prepared in (given, ToolCall("look")):
         for hand_in in (box.execute(not_prepared), box.settle(not_prepared), box.preview(not_prepared)):
-            with pytest.raises(TypeError, match=r"expected what prepare gives, .*got "):
+            with pytest.raises(TypeError, match=r"expected what prepare returns, .*got "):
                 await hand_in
     assert (await box.settle(ready)).text == "seen"
 
@@ -644,7 +644,7 @@ def test_parameters_alone_are_no_schema(given: Any) -> None:
     made = tool(lambda params: "", name="take", params=given, **READ)
     with pytest.raises(
         ToolDefinitionError,
-        match=r'its JSON Schema has no word of one: write {"type": "object", "properties": {"city":',
+        match=r'its JSON Schema has no keyword of JSON Schema: write {"type": "object", "properties": {"city":',
     ):
         made.check()
 
@@ -725,13 +725,13 @@ def plain_area(width: int, height: int) -> int:
     return width * height
 
 
-A_TOOLSET: Any = "toolsets are made of a list of tools, or of a toolset; "
+A_TOOLSET: Any = "expected a list of tools or a toolset; "
 WRONG_KINDS: dict[str, tuple[Any, str]] = {
     "a tool alone, filtered": (lambda: filtered(LOOK, bool), A_TOOLSET + r"got .*: write \[.*\]"),  # type: ignore[arg-type]
     "a toolbox, prefixed": (lambda: prefixed(Toolbox([]), "a_"), A_TOOLSET + "got"),  # type: ignore[arg-type]
     "names in the place of a function": (
         lambda: filtered([LOOK], ["look_at"]),  # type: ignore[arg-type]
-        r"keep must be a function of a name, such as \['look_at'\].__contains__",
+        r"keep must be a function of one name, such as \['look_at'\].__contains__",
     ),
     "pairs in the place of a mapping": (
         lambda: renamed([LOOK], [("look_at", "look")]),  # type: ignore[arg-type, list-item]
@@ -745,11 +745,11 @@ WRONG_KINDS: dict[str, tuple[Any, str]] = {
     "a built-in function": (lambda: check_tool(len), r"decorate it with @tool\(effect="),
     "a list of agents": (
         lambda: delegation_tools([Agent(Scripted([]))]),  # type: ignore[arg-type]
-        r"agents are Delegates by their names, as in \{'keeper': Delegate\(agent, description\)\}; got",
+        r"agents must map names to Delegates, as in \{'keeper': Delegate\(agent, description\)\}; got",
     ),
     "an agent without a name": (
         lambda: delegation_tools({"": Delegate(Agent(Scripted([])), "Helps.")}),
-        "the name of an agent is a text that is not empty, got ''",
+        "the name of an agent must be a non-empty text, got ''",
     ),
     "a list of choices": (lambda: Choice(["yes", "no"]), r"got \['yes', 'no'\]: write Choice\(\*options\)"),  # type: ignore[arg-type]
 }

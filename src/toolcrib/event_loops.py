@@ -42,16 +42,16 @@ async def in_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T])
 
 
 async def on_own_thread(work: Callable[[], T], name: str) -> T:
-    """The result of a function that waits for a person, such as `input`.
+    """Runs a function that waits for a person, such as `input`, on a thread of its own, and returns its result.
 
-    A caller that is cancelled leaves it behind. Its thread ends with it or with the program, which does not wait for it
-    as it would for a thread of `asyncio.to_thread`.
+    If the caller is cancelled, the function goes on. The program does not wait at its end for this thread, as it
+    would for a thread of `asyncio.to_thread`.
     """
     import asyncio
     from concurrent.futures import Future
 
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # from now on, nobody but the thread ends it
+    future.set_running_or_notify_cancel()  # from now on it cannot be cancelled: only the thread ends it
 
     def run() -> None:
         try:
@@ -64,17 +64,17 @@ async def on_own_thread(work: Callable[[], T], name: str) -> T:
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Do work that must not stay half done, such as closing.
+    """Does work that must not stay half done, such as closing, and returns its result.
 
-    If the caller is cancelled meanwhile, that is raised when the work is done. A second cancellation is raised at
-    once, and the work goes on. A scope of anyio counts once.
+    If the caller is cancelled meanwhile, CancelledError is raised when the work is done. A second cancellation raises
+    it at once, and the work goes on. A cancel scope of anyio takes effect when the work is done.
     """
     import asyncio
 
     task = asyncio.ensure_future(work)
     _kept.add(task)
     task.add_done_callback(_kept.discard)
-    with _cancelled_by_no_scope():
+    with _shielded_from_anyio():
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -86,7 +86,7 @@ _kept: set[Any] = set()  # the loop itself keeps no task alive
 
 
 async def cancelled_with_caller(task: asyncio.Task[T]) -> T:
-    """The result of a task. It is cancelled each time that the caller is; by a scope of anyio, once."""
+    """The result of a task. Each cancellation of the caller cancels the task; a cancel scope of anyio does so once."""
     import asyncio
 
     try:
@@ -94,12 +94,12 @@ async def cancelled_with_caller(task: asyncio.Task[T]) -> T:
     except asyncio.CancelledError as cancelled:
         if not task.done():
             task.cancel(*cancelled.args)
-            with _cancelled_by_no_scope():
+            with _shielded_from_anyio():
                 await task
         raise
 
 
-def _cancelled_by_no_scope() -> Any:
-    """A context manager: while it lasts, no scope of anyio cancels the task, as they do again and again."""
+def _shielded_from_anyio() -> Any:
+    """A context manager that shields the task from cancel scopes of anyio, which cancel it again and again."""
     anyio: Any = sys.modules.get("anyio")
     return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

@@ -26,7 +26,7 @@ NOT_OF_CLASSES = (
     "a @classmethod cannot be decorated: after the class, write tool(Class.method, effect=..., secrets=...)"
 )
 
-NOT_WRITTEN: Any = object()  # stands for a fact that has no default and was left out
+NOT_WRITTEN: Any = object()  # stands for a fact that must be written and was left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def make_facts(
 ) -> Facts:
     """The facts of a declaration, checked. `parameters` are the names that `secrets` may use; None: any.
 
-    `spellings` are those of parameters with an alias: facts name a parameter as its arguments are written.
+    `spellings`: the names under which an argument may come, for parameters with an alias. The facts have these names.
 
     Raises TypeError, where the tool is defined, for what cannot be right.
     """
@@ -213,6 +213,7 @@ def make_facts(
 
 
 def _as_written(names: Iterable[str], spellings: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The names under which arguments for these parameters may come."""
     for name in names:
         yield from spellings.get(name, (name,))
 

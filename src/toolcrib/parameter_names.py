@@ -43,7 +43,7 @@ def field_names(kind: Any) -> Collection[str] | None:
 
 
 def spellings(kind: Any) -> dict[str, set[str]]:
-    """How arguments may be written for each field of a Pydantic model that has an alias; by field and by alias."""
+    """The names under which an argument may come, for each model field with an alias. Keys: field names, aliases."""
     kind = get_origin(kind) or kind
     config = getattr(kind, "model_config", None) or {}
     by_name = config.get("populate_by_name") or config.get("validate_by_name")
@@ -79,7 +79,7 @@ def takes_positional(fn: Any, count: int) -> bool:
 
 
 def constructor_needs(cls: Any) -> list[str]:
-    """The parameters of a class's `__new__` and `__init__` that have no default; none of one without a code object.
+    """The parameters of a class's `__new__` and `__init__` without a default. A method without a code object adds none.
 
     Of a decorated constructor, the parameters of the decorator's function count: it may supply others itself. So may a
     metaclass with a `__call__` of its own.

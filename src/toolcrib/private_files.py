@@ -64,9 +64,9 @@ def locked(fd: int) -> Generator[None]:
 
 
 def lock(fd: int, *, wait: bool) -> bool:
-    """Lock an open file. Returns False where another has locked it.
+    """Lock an open file. Returns False if it is still locked by another.
 
-    `wait` waits until it is free; on Windows, for ten seconds.
+    With `wait`, waits until it is free; on Windows, at most ten seconds.
     """
     if sys.platform == "win32":
         import msvcrt

@@ -217,7 +217,7 @@ def changes_of(result: ToolResult, own: ResultChanges) -> ResultChanges:
 
 
 def _only_text(parts: Any) -> str | None:
-    """The text of what is one text and nothing else."""
+    """The text of parts that are a single text; None for any others."""
     if type(parts) is tuple and len(parts) == 1 and type(only := parts[0]) is Text:
         return only.text
     return None

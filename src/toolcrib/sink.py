@@ -227,7 +227,7 @@ class RunListeners:
 
 
 def _as_it_is(run: str, seq: int, parent: str, time: float, event: Event) -> Event:
-    """An event that is there already, and was masked."""
+    """Completes an event that exists already, and was masked if need be."""
     event.run, event.seq, event.parent, event.time = run, seq, parent, time
     return event
 
@@ -324,7 +324,7 @@ class EventSink:
                 self.emit_new(run, AS_IT_IS, shown)
 
     def emit_new(self, run: str, makes: tuple[MakeEvent, ...], facts: Any) -> None:
-        """The same for events that are made of their facts, each with its number: that takes less time."""
+        """Like `emit`, for the events that `makes` make of the facts. Takes less time than to make the events first."""
         if self.mask is not None and makes is not AS_IT_IS:
             for make in makes:
                 self.emit(run, make(run, 0, "", 0.0, facts))

@@ -112,7 +112,7 @@ def name_of(supplied: ToolLike) -> str:
 
 
 def _instead(given: Any) -> str:
-    """What to hand in instead of something that is no tool, in brackets; "" where nobody knows."""
+    """A hint in brackets that says what to hand in instead of this object, which is no tool; "" if that is unknown."""
     if isinstance(getattr(given, "facts", None), Facts):
         return f" ({NOT_OF_CLASSES})"
     if hasattr(given, "call_turn"):
@@ -258,14 +258,14 @@ def as_toolset(tools: Toolset | Iterable[ToolLike]) -> Toolset:
     given: Any = tools
     if not isinstance(given, Toolset | Iterable):
         hint = f": write [{given!r}]" if is_tool(given) else ""
-        raise TypeError(f"toolsets are made of a list of tools, or of a toolset; got {given!r}{hint}")
+        raise TypeError(f"expected a list of tools or a toolset; got {given!r}{hint}")
     return tools if isinstance(tools, Toolset) else StaticToolset(tools)
 
 
 def filtered(tools: Toolset | Iterable[ToolLike], keep: Callable[[str], bool]) -> Toolset:
     """The tools whose name `keep` accepts."""
     if not callable(keep):
-        raise TypeError(f"keep must be a function of a name, such as {keep!r}.__contains__, got {keep!r}")
+        raise TypeError(f"keep must be a function of one name, such as {keep!r}.__contains__, got {keep!r}")
     return _RenamingToolset(as_toolset(tools), lambda name: name if keep(name) else None)
 
 

@@ -272,7 +272,7 @@ class Agent(Generic[Deps, Out]):
 
         A model or a toolbox that was handed in belongs to the caller. The agent can be used again.
         """
-        async with AsyncExitStack() as stack:  # all of them, also where one cannot be closed
+        async with AsyncExitStack() as stack:  # closes the others, too, if one raises
             for made in self._made:
                 if (closing := getattr(made, "aclose", None)) is not None:
                     stack.push_async_callback(closing)

@@ -20,12 +20,12 @@ __all__ = ["RunInstructions", "wants_arguments"]
 
 
 def wants_arguments(make: Callable[..., Any]) -> bool:
-    """Whether a function cannot be called without arguments, as far as that is known."""
+    """Whether a function cannot be called without arguments. False for a function whose signature is unknown."""
     try:
         signature(make).bind()
     except TypeError:
         return True
-    except ValueError:  # one of Python's own, without a signature
+    except ValueError:  # a builtin without a signature
         pass
     return False
 

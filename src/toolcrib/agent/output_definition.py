@@ -1,4 +1,4 @@
-"""The types of an output compiled: the tool by whose parameters the answer is given."""
+"""Compiles the types of an output to a tool definition: the model answers with the tool's arguments."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["WRAP", "CompiledOutput"]
 
 FINISH = "Finish the task: give the answer. Call it once, alone, when everything is done or nothing more can be done."
-WRAP = "result"  # the field of what is no object
+WRAP = "result"  # the field that holds an answer whose type is no object
 MAX_OUTPUT = MaxOutput(bytes=50_000_000, lines=10_000_000)  # an answer is not cut
 
 
 class CompiledOutput:
-    """The types of an output as one JSON object, `definition`: its parameters are the object's.
+    """The types of an output compiled to `definition`, whose parameters are the fields of the answer's JSON object.
 
-    `wrapped` says that the value stands in the field `result`, `tagged` that it is one of several alternatives.
-    `functions` are those of the user, by their names. `text` is the constraint of a text that needs no JSON, if any.
-    ToolDefinitionError for what cannot be the output of a run.
+    `wrapped`: the value stands in the field `result`. `tagged`: the value is one of several alternatives. `functions`
+    are the user's output functions by name. `text` is the constraint of an answer that is plain text, if it has one.
+    Raises ToolDefinitionError for a type that cannot be the output of a run.
     """
 
     def __init__(self, types: tuple[Any, ...], description: str, *, validated: bool) -> None:
@@ -44,8 +44,8 @@ class CompiledOutput:
         self.definition = self._compiled(kind, description or doc, validated)
 
     def _kind(self) -> tuple[Any, str]:
-        """The params of the answer's object, and what its type says of itself."""
-        types = [self._known(given) for given in self.types]
+        """The type of the answer's object, and its description."""
+        types = [self._compilable(given) for given in self.types]
         if not self.tagged:
             (given,) = types
             if isinstance(given, Signature | Mapping) or _is_object(given):
@@ -66,8 +66,8 @@ class CompiledOutput:
         union: Any = typing.Annotated[several, Field(discriminator="kind")]
         return _fields({WRAP: union}), ""
 
-    def _known(self, given: Any) -> Any:
-        """One alternative as a type that can be compiled: of a function, the type of its parameters."""
+    def _compilable(self, given: Any) -> Any:
+        """One alternative in a form that can be compiled: a type, a JSON Schema, or the signature of a function."""
         if type(given).__module__.startswith("toolcrib.guided."):
             return self._constraint(type(given).__name__, given)
         given = getattr(given, "fn", given) if hasattr(given, "facts") else given
@@ -91,10 +91,12 @@ class CompiledOutput:
         if name in ("Regex", "Grammar"):
             self.text = given
             return _text_type(name, given)
-        raise ToolDefinitionError(f"a {name} says how an answer is written, not what it is")
+        raise ToolDefinitionError(
+            f"{name} cannot be an output: it constrains how an answer is written, and has no value"
+        )
 
     def _schema(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A JSON Schema of an object: another one stands in the field `result`."""
+        """A JSON Schema of an object: the given one, or an object with the given one as its field `result`."""
         kind = raw.get("type")
         if kind == "object" or (kind is None and ("properties" in raw or "$ref" in raw)):
             return raw
@@ -112,7 +114,7 @@ class CompiledOutput:
             names.append(name if name and name not in names else f"answer_{number}")
         return names
 
-    def _compiled(self, kind: Any, said: str, validated: bool) -> Definition:
+    def _compiled(self, kind: Any, described: str, validated: bool) -> Definition:
         from toolcrib.compiling.compile import compile_class
         from toolcrib.compiling.definition import Definition
         from toolcrib.compiling.signature_params import signature_params
@@ -120,7 +122,7 @@ class CompiledOutput:
         effects = [given.facts.effect for given in self.types if hasattr(given, "facts")]
         facts = Facts(
             COMPLETION, max(effects, default=Effect.READ), frozenset(),
-            description=f"{FINISH}\n\n{said}" if said else FINISH,
+            description=f"{FINISH}\n\n{described}" if described else FINISH,
             open_world=bool(self.functions), idempotent=not self.functions, inline=True, max_output=MAX_OUTPUT,
         )  # fmt: skip
         if isinstance(kind, Signature):
@@ -153,7 +155,7 @@ def _is_object(kind: Any) -> bool:
 
 
 def _text_type(name: str, given: Any) -> Any:
-    """A text that a model is told the rule of: as a pattern of its schema, or a grammar in words."""
+    """The type of a text with its constraint in the schema: a regex as `pattern`, a grammar in the description."""
     from pydantic import Field
 
     if name == "Regex":
@@ -189,7 +191,7 @@ def _of_signature(signature: Signature) -> Any:
 
 
 def _doc(given: Any) -> str:
-    """What the author says of a type or function; "" for what Python writes itself."""
+    """The description in the docstring of a type or function; "" if its author wrote none."""
     fn = getattr(given, "fn", None) if hasattr(given, "facts") else None
     given = fn or given
     own = inspect.isroutine(given) or (isinstance(given, type) and given.__module__ not in ("builtins",))

@@ -1,4 +1,4 @@
-"""The reading of answers, as calls of attempt_completion and as texts, for one OutputType.
+"""Reads answers for one OutputType, from calls of attempt_completion and from texts.
 
 The arguments of the call, and the text of an answer, are one JSON object. A type that is an object is that object;
 any other stands in its field `result`; of several alternatives, `result` says which one it is and has its value.

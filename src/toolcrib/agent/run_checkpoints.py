@@ -109,7 +109,7 @@ class RunCheckpoints:
         if taken is None:
             return False
         if lacking := checkpoints.without_room:
-            words = f"changes of {counted(lacking, 'file')} that the checkpoint lacks cannot be undone"
+            words = f"the checkpoint lacks {counted(lacking, 'file')}, whose changes cannot be undone"
             self._tell(Notice(f"the disk is full: {words}"))
         if self._transcript is not None:
             with suppress(Exception):  # the file says what it lacks

@@ -437,9 +437,8 @@ class Checkpoints:
         covered = {step.path for step in plan.steps}
         tree = self._scanner.scan(before, self._history.contents, covered=covered)
         changed = sum(1 for _ in changed_paths(before.entries, tree.entries))
-        position = (
-            0 if restorer.full else target.position or target.id
-        )  # else the next undo would not go on with it
+        # Where the disk was full, files are still to be restored: with a position, the next undo would skip them.
+        position = 0 if restorer.full else target.position or target.id
         after = self._append(
             f"{what} to {target.id}",
             target.conversation,

@@ -45,7 +45,7 @@ CHANGED = "it changed during the undo"
 class Restorer:
     """Carries out steps below a folder. `token` names the files that it makes on the way; `kept` says what stayed.
 
-    `full` says that the disk had no room for some of it.
+    `full` is True if a step failed because the disk is full.
     """
 
     def __init__(self, root: str, contents: ContentStore, token: str) -> None:

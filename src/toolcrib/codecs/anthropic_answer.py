@@ -175,7 +175,7 @@ class MessagesDecoder:
             return chunks
         if field == "input" and block.kind == "tool_use":
             shown = block.arguments.add(piece)
-            if block.parameters:  # they are renamed as a whole
+            if block.parameters:  # `_close` gives the arguments in one piece, with their own names
                 return chunks
             return [*chunks, CallChunk(block.number, arguments=shown)] if shown else chunks
         block.grow(field, piece)

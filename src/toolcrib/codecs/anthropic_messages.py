@@ -110,14 +110,14 @@ class AnthropicMessagesCodec:
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
-        return read_response(body, self.provider, *self._read_back(request))
+        return read_response(body, self.provider, *self._our_names(request))
 
     def decoder(self, request: Request | None = None) -> MessagesDecoder:
         """A fresh decoder for one streamed answer."""
-        return MessagesDecoder(self.provider, *self._read_back(request))
+        return MessagesDecoder(self.provider, *self._our_names(request))
 
-    def _read_back(self, request: Request | None) -> tuple[dict[str, str], Parameters]:
-        """What the names of tools, and of their parameters, in an answer mean."""
+    def _our_names(self, request: Request | None) -> tuple[dict[str, str], Parameters]:
+        """Maps the wire names in an answer to ours: those of tools, and those of their parameters."""
         names = our_names(request, declared_names(request, self.provider))
         return names, our_parameters(request, self.dialect)
 

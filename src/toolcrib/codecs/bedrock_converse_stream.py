@@ -89,7 +89,7 @@ class ConverseDecoder:
     def _named(self, block: _Block) -> CallChunk:
         name = as_str(block.start.get("name"))
         name = self._names.get(name, name)
-        if "input" not in block.texts:  # else the first piece, which came before the name, was told as it was
+        if "input" not in block.texts:  # else a piece that came before the name was given out already
             block.parameters = self._parameters.get(name, {})
         return CallChunk(block.number, name, known_id(block.start.get("toolUseId")))
 
@@ -126,7 +126,7 @@ class ConverseDecoder:
             chunks.append(ReasoningChunk(piece))
         elif block.is_call and field == "input":
             shown = block.arguments.add(piece)
-            if shown and not block.parameters:  # else they are renamed as a whole
+            if shown and not block.parameters:  # else `_close` gives them in one piece, with their own names
                 chunks.append(CallChunk(block.number, arguments=shown))
         return chunks
 

@@ -36,11 +36,11 @@ def wire_names(request: Request | None, declared: Mapping[str, str] | None = Non
     claimed = set(fixed.values())
     illegal = sorted(name for name in names.difference(fixed) if not LEGAL.match(name) or name in claimed)
     mapped = {name: wire for name, wire in fixed.items() if name != wire}
-    return mapped | replaced(illegal, names.difference(illegal) | claimed)
+    return mapped | legal_names(illegal, names.difference(illegal) | claimed)
 
 
-def replaced(illegal: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Maps sorted names that cannot be sent to names that can, none of which is `taken` or stands for two."""
+def legal_names(illegal: Iterable[str], taken: set[str]) -> dict[str, str]:
+    """Maps illegal names, which are sorted, to legal ones. Each is new: it is not in `taken`, and is added to it."""
     mapped: dict[str, str] = {}
     for name in illegal:
         salt = 0

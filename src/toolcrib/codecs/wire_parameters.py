@@ -1,6 +1,6 @@
-"""Names of parameters on the wire: those that a provider would refuse are replaced, and put back in the answer.
+"""Names of parameters on the wire: names that a provider would refuse are replaced, and mapped back in the answer.
 
-One such name makes Anthropic, and Bedrock for its models, refuse the whole request, with all tools in it.
+A single such name makes Anthropic, and Bedrock for Anthropic's models, refuse the whole request.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.codecs.tool_names import inverse, replaced
+from toolcrib.codecs.tool_names import inverse, legal_names
 from toolcrib.messages import Request
 
 __all__ = ["Parameters", "our_parameters", "renamed_keys", "wire_parameters", "with_wire_parameters"]
 
-Parameters = dict[str, dict[str, str]]  # by tool: names of parameters, and what they stand for
+Parameters = dict[str, dict[str, str]]  # by tool: maps names of parameters to their other names
 
 LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-# A string that a cut answer does not close goes to the end: its text is read once, and has no tokens.
+# The closing quote may be missing: a string that was cut off reaches to the end of the text, which is scanned once.
 TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[\[\]{}]', re.DOTALL)
 
 
@@ -29,7 +29,7 @@ def wire_parameters(request: Request | None, dialect: str) -> Parameters:
         names = spec.in_dialect(dialect).get("properties", {})
         if not all(map(LEGAL.fullmatch, names)):
             illegal = sorted(name for name in names if not LEGAL.fullmatch(name))
-            found[spec.name] = replaced(illegal, set(names).difference(illegal))
+            found[spec.name] = legal_names(illegal, set(names).difference(illegal))
     return found
 
 
@@ -39,11 +39,11 @@ def our_parameters(request: Request | None, dialect: str) -> Parameters:
 
 
 def with_wire_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The input schema of a tool with the wire names of its parameters; the description has the name itself."""
+    """A tool's input schema with wire names of parameters. A description begins with the name that was replaced."""
     if not names:
         return schema
     properties = {
-        names.get(name, name): _called(name, node) if name in names else node
+        names.get(name, name): _described_by_name(name, node) if name in names else node
         for name, node in schema["properties"].items()
     }
     made = {**schema, "properties": properties}
@@ -53,7 +53,7 @@ def with_wire_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> di
 
 
 def renamed_keys(arguments: Any, names: Mapping[str, str]) -> Any:
-    """Arguments, as an object or as text, with other names of parameters; nothing else of a text is changed.
+    """Arguments, an object or JSON text, with the names of parameters replaced. The rest of a text stays as it is.
 
     >>> renamed_keys('{"_top": 1.50, "in": {"_top": "{"}}', {"_top": "$top"})
     '{"$top": 1.50, "in": {"_top": "{"}}'
@@ -80,8 +80,8 @@ def renamed_keys(arguments: Any, names: Mapping[str, str]) -> Any:
     return TOKEN.sub(renamed, arguments)
 
 
-def _called(name: str, node: Any) -> Any:
-    """The schema of a parameter, whose description begins with its name."""
+def _described_by_name(name: str, node: Any) -> Any:
+    """The schema of a parameter with its name put before its description."""
     if not isinstance(node, dict):
         return node
     return {

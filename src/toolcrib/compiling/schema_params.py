@@ -26,15 +26,13 @@ class SchemaParams:
 
         if raw and all(str(word).isidentifier() and word not in KINDS for word in raw):
             raise ToolDefinitionError(
-                f"tool {tool!r}: its JSON Schema has no word of one: write "
+                f"tool {tool!r}: its JSON Schema has no keyword of JSON Schema: write "
                 f'{{"type": "object", "properties": {{"{next(iter(raw))}": ...}}, "required": [...]}}'
             )
         try:
             self._validator = offline_validator(raw)
             self.schema = clean(raw)
-            if (
-                "type" not in self.schema
-            ):  # arguments are an object, also where their schema leaves that unsaid
+            if "type" not in self.schema:  # arguments are an object, even if their schema does not say so
                 self.schema = clean({"type": "object", **raw})
             self.written_digits = has_decimal_text(self.schema)
         except Exception as problem:

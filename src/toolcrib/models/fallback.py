@@ -101,7 +101,7 @@ class Fallback:
 
     async def aclose(self) -> None:
         """Close the models that can be closed."""
-        async with AsyncExitStack() as stack:  # all of them, also where one cannot be closed
+        async with AsyncExitStack() as stack:  # closes the others, too, if one raises
             for model in self.models:
                 if (closing := getattr(model, "aclose", None)) is not None:
                     stack.push_async_callback(closing)

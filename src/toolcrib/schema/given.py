@@ -1,4 +1,4 @@
-"""Things that are handed in where a JSON Schema or the specs of tools are wanted: named, with what to write."""
+"""Errors for callers who hand in something other than a JSON Schema or specs of tools: they say what to write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["listed_specs", "why_no_schema"]
 
 
 def why_no_schema(given: Any) -> str:
-    """What to write in the place of something that is no JSON Schema, such as a model or a tool."""
+    """The message for something that is no JSON Schema, such as a model or a tool. It says what to write."""
     what, hint = type(given).__name__, ""
     if isinstance(given, type):
         what = f"the type {given.__name__}"

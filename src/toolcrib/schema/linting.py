@@ -60,7 +60,7 @@ def lint(spec: Described) -> list[LintFinding]:
     Codes: `name-refused`, `no-description`, `short-description`, `undocumented-parameter`,
     `conditional-parameter`, `action-switch`, `free-form-object`, `any-value`, `large-enum`.
     """
-    listed_specs([spec])  # and no tool
+    listed_specs([spec])  # raises TypeError for a tool in the place of its spec
     schema = clean(spec.input_schema)
     found = [
         LintFinding(spec.name, path, code, text) for rule in _RULES for path, code, text in rule(spec, schema)

@@ -30,6 +30,6 @@ def _refuse(address: str) -> Any:
 
 
 def why_unusable(problem: Exception) -> str:
-    """One line of what is wrong with a schema, and where in it, from what making its validator raised."""
+    """What is wrong with a schema, and where in it. `problem` was raised when its validator was made."""
     place = ".".join(map(str, getattr(problem, "instance_path", ())))
     return f"{place and place + ': '}{getattr(problem, 'message', problem)}"

@@ -101,7 +101,7 @@ def _takes_folder(tool: object) -> bool:
 
 
 def _fits_a_folder(make: Any) -> bool:
-    """Whether a function takes one argument, as far as that is known; and is none of Python's own, such as `len`."""
+    """Whether a function can be called with a folder as its only argument. False for a builtin such as `len`."""
     try:
         inspect.signature(make).bind("folder")
     except TypeError:
@@ -125,7 +125,7 @@ async def _checked(
     try:
         if _takes_folder(tool):
             if not _fits_a_folder(tool):
-                name_of(tool)  # raises, with what a tool is
+                name_of(tool)  # raises TypeError, which says what a tool is
             copied = folder = _copy_of(folder)
             tool = tool(copied)
         subject = cast("ToolLike", tool)

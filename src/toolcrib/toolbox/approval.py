@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One remembered answer. `where` is the run or the project's path, "" for a user's everywhere.
+    """One remembered answer. `where` is the run or the project's path; "" if it holds for a user everywhere.
 
     `identity` is the tool's: a tool whose description or schema changed is another tool. `at` and `expires`
     are seconds since the epoch.

@@ -49,7 +49,7 @@ class Deadline(Waiter, CancellingScope):
     """
 
     __slots__ = (
-        "cancelling", "coro", "ctx", "expired", "interrupted", "left", "over", "task", "told", "waits", "words",
+        "cancel_args", "cancelling", "coro", "ctx", "expired", "interrupted", "left", "over", "task", "told", "waits",
     )  # fmt: skip
 
     coro: Any
@@ -57,13 +57,13 @@ class Deadline(Waiter, CancellingScope):
     task: asyncio.Task[Any] | None
     left: float | None
     waits: int
-    words: tuple[Any, ...]  # of the last cancellation: by them, anyio knows its own
+    cancel_args: tuple[Any, ...]  # of the last CancelledError: anyio knows its own by them
 
     def arm(self, coro: Any, seconds: float | None) -> None:
         self.coro = coro
         self.task = task = asyncio.current_task()
         assert task is not None
-        self.cancelling, self.words = task.cancelling(), ()
+        self.cancelling, self.cancel_args = task.cancelling(), ()
         self.expired = self.told = self.over = False
         if self.waits:
             self.left = seconds
@@ -98,7 +98,7 @@ class Deadline(Waiter, CancellingScope):
         task = self.task
         assert task is not None
         if isinstance(error, asyncio.CancelledError):
-            self.words = error.args or self.words
+            self.cancel_args = error.args or self.cancel_args
             if self.over:
                 raise WillNotStop(let_go(self.coro, task, error).done)
             if not self.told and self._told_to_stop(task):

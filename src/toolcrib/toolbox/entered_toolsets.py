@@ -50,7 +50,7 @@ class EnteredToolsets:
             self._end_change(mine)
 
     async def leave(self, before: Callable[[], Awaitable[None]]) -> None:
-        """Leave the toolsets, the last time, after `before`. A toolset that fails or hangs is logged."""
+        """Leave the toolsets. The last `leave` awaits `before` and closes them. What fails or hangs is logged."""
         try:
             if self._times == 1:
                 await before()

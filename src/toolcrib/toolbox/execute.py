@@ -134,7 +134,7 @@ class Execution(Deadline):
                 raise
             result = self._failure(error if self.task is None else self.judged(error))
         if self.interrupted and self.to_raise is None:
-            self.to_raise = asyncio.CancelledError(*self.words)
+            self.to_raise = asyncio.CancelledError(*self.cancel_args)
         if self.ctx is not None:  # code that outlives its call can report and call nothing any more
             self.ctx._host = None
             self.inner_calls = self.ctx._inner

@@ -73,14 +73,14 @@ class ForeignCall(Deadline, Generic[T]):
                     self.disarm()
         except StopIteration as stop:
             if self.interrupted and not self.keeps_value:
-                raise asyncio.CancelledError(*self.words) from None
+                raise asyncio.CancelledError(*self.cancel_args) from None
             value: T = stop.value
             return value
         except BaseException as error:
             if closing or isinstance(error, KeyboardInterrupt):
                 raise
             if self.interrupted:
-                raise asyncio.CancelledError(*self.words) from None
+                raise asyncio.CancelledError(*self.cancel_args) from None
             seen = error if self.task is None else self.judged(error)
             if isinstance(seen, DeadlinePassed | WillNotStop):
                 raise DeadlinePassed from None

@@ -1,4 +1,4 @@
-"""What callers hand a toolbox in the place of a call: checked, and answered with what is expected."""
+"""Checks of what callers hand a toolbox as a call. Their errors say what was expected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLE = """ToolCall('look', '{"shelf": 2}', 'call_1'): the tool's name, its ar
 def listed_calls(calls: Any, arguments: Any = None) -> list[ToolCall]:
     """The calls as a list. Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK.
 
-    Arguments beside a call that has its own are a TypeError, too.
+    Raises it, too, for `arguments` beside a ToolCall, which has its own.
     """
     if isinstance(calls, str | dict | ToolCall) or not isinstance(calls, Iterable):
         raise TypeError(f"calls are a list of ToolCalls, got {reprlib.repr(calls)}")
@@ -34,13 +34,13 @@ def listed_calls(calls: Any, arguments: Any = None) -> list[ToolCall]:
 
 
 def check_prepared(prepared: Any, answer: Any = None) -> None:
-    """Raises TypeError for what is no prepared call, such as the ToolCall itself, and for what is no Answer to it.
+    """Raises TypeError for what is no prepared call, such as a ToolCall, and for an answer that is no Answer.
 
-    A word or a bool is no Answer here: it could be any value of a program, and nobody need have meant a call by it.
+    A text or a bool is no Answer: any value of a program can be one, without a person's decision about this call.
     """
     if not isinstance(prepared, Ready | Pending | Refused):
         raise TypeError(
-            f"expected what prepare gives, as in execute(await box.prepare(call)); got {reprlib.repr(prepared)}"
+            f"expected what prepare returns, as in execute(await box.prepare(call)); got {reprlib.repr(prepared)}"
         )
     if answer is not None and not isinstance(answer, Answer):
         raise TypeError(

@@ -68,7 +68,7 @@ class CallPath:
     timeout: float
     grace: float
     timer: Callable[[], float]
-    at_once: bool  # whether a call that is ready begins without steps, limits or an audit log before it
+    at_once: bool  # whether no step, limit or audit log comes between a ready call and its begin
     executor: Executor | None = None
 
     async def call(
@@ -78,7 +78,7 @@ class CallPath:
 
         Only the caller's own cancellation is raised. It is one coroutine with few variables, as ten thousand may wait.
         """
-        untold = False  # whether listeners know nothing of the call yet
+        untold = False  # whether listeners were not told that the call came
         if type(ready) is not Ready:
             untold = self.at_once and not self.runaway.calls
             prepared = self.preparation.without_awaiting(ready, at_once=untold)  # type: ignore[arg-type] # no Ready

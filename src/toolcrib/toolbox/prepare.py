@@ -43,7 +43,7 @@ class Preparation:
     overflow: Path | None
 
     def without_awaiting(self, unprepared: Unprepared, *, at_once: bool = False) -> Prepared | None:
-        """The prepared call; None if something must be awaited. Of one that runs `at_once` its execution tells."""
+        """The prepared call; None if something must be awaited. With `at_once`, a Ready one is told of by its run."""
         call, key, tool_list = unprepared
         name = call.name
         tool = self.resolver.registry.at_hand.get(name)

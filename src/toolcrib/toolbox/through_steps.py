@@ -182,7 +182,7 @@ class ExecutionThroughSteps:
     async def _result(self) -> ToolResult:
         task = asyncio.current_task()
         cancelling = task.cancelling() if task is not None else 0
-        name, words = self.ready.call.name, tuple[Any, ...]()
+        name, cancel_args = self.ready.call.name, tuple[Any, ...]()
         self.ready.execution.claim()  # a step that executes the call by itself waits for this one
         try:
             given = await self._through_box_steps(0, self.ready)
@@ -192,7 +192,7 @@ class ExecutionThroughSteps:
             else:  # a step's own, which it may keep and give again
                 result = await self._shown_to_model(self.ready, result_of(given))
         except asyncio.CancelledError as cancelled:
-            words = cancelled.args
+            cancel_args = cancelled.args
             result = self._last or model_messages.cancelled(name, started=False)
         except Exception as problem:
             self.problem = traceback_text(problem)
@@ -206,7 +206,7 @@ class ExecutionThroughSteps:
         if self._running:
             await self._stop_running()
         if task is not None and task.cancelling() > cancelling and self.to_raise is None:
-            self.to_raise = asyncio.CancelledError(*words)
+            self.to_raise = asyncio.CancelledError(*cancel_args)
         return result
 
     async def _stop_running(self) -> None:

@@ -133,7 +133,7 @@ class TurnCalls:
                 task = asyncio.create_task(self._run_row(row, before), name=f"toolcrib {item.key}")
                 order.add(item.effect, touched, task)
                 running.append(task)
-            if running:  # `gather` would cancel them too, and they are cancelled once for one cancellation
+            if running:  # not `gather`: it would cancel them, too, so twice for one cancellation
                 ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
                 for task in ended:
                     task.result()

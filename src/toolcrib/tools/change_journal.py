@@ -79,7 +79,7 @@ class ChangeJournal:
             os.close(fd)
 
     def write(self, direction: str, steps: Sequence[JournalStep]) -> bool:
-        """Notes what is being done. False if that is impossible, as on a full disk; an earlier note stays then."""
+        """Notes what is being done. Returns False if that fails, as on a full disk; then an earlier note stays."""
         note = {"format": FORMAT, "direction": direction, "steps": [asdict(step) for step in steps]}
         try:
             replace_private_file(self._path, json.dumps(note).encode())

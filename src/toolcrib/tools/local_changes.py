@@ -365,7 +365,7 @@ class ChangeSet:
                     self._make_step(step)
                 done.append(step)
         except BaseException:
-            if noted:  # where it cannot be noted, whoever is killed now has the whole set made
+            if noted:  # if this fails and the process is killed, the earlier note has the whole set made
                 self.journal.write(BACK, notes)
             for step, note in reversed(list(zip(done, notes, strict=False))):
                 take_back(step.folder, note)

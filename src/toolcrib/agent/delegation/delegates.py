@@ -41,10 +41,10 @@ class Delegates:
         given: Any = agents
         if not isinstance(given, Mapping):
             example = "{'keeper': Delegate(agent, description)}"
-            raise TypeError(f"agents are Delegates by their names, as in {example}; got {given!r}")
+            raise TypeError(f"agents must map names to Delegates, as in {example}; got {given!r}")
         for name, delegate in agents.items():
             if not isinstance(name, str) or not name:
-                raise TypeError(f"the name of an agent is a text that is not empty, got {name!r}")
+                raise TypeError(f"the name of an agent must be a non-empty text, got {name!r}")
             if not isinstance(delegate, Delegate):
                 raise TypeError(
                     f"agent {name!r}: expected Delegate(agent, 'what it can be asked to do'), got {delegate!r}"

@@ -48,7 +48,7 @@ def command(
             )
     for server, number in Counter(row["server"] for row in rows if not row["effect_from"]).items():
         words = (
-            f"{server}: nothing says what {counted(number, 'tool')} may do, which counts as destructive; "
+            f"{server}: {counted(number, 'tool')} without a known effect, which counts as destructive; "
             f"to change that, set effects or trusted = true below [mcp.servers.{server}] of your toolcrib.toml"
         )
         say(on_one_line(words))

@@ -93,7 +93,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
         if BASH_QUOTE in command:  # a shell that does not know this quote runs what bash takes for a word
             found += _hints(found_in(command.replace(BASH_QUOTE, "'")))
         unknown = _any_path() if EXPANDED.search(command) else ()
-        found += [*_possible_paths(words, folder), *unknown, *_of_scripts(found, folder)]
+        found += [*_possible_paths(words, folder), *unknown, *_of_sed_scripts(found, folder)]
         return tuple(dict.fromkeys(found))
     found = []
     written = commands(judgement.plan)
@@ -116,7 +116,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
             found += _paths(operand, folder, free or (of_command and paths.objection(operand.path) is None))
     if {"|", "<"} & {*command} and any(part.effect != "read" or not part.proved for part in judgement.parts):
         found += _hints(form for one in find_commands(command) if one.argv for form in in_input(one))
-    return tuple(dict.fromkeys([*found, *_of_scripts(found, folder)]))
+    return tuple(dict.fromkeys([*found, *_of_sed_scripts(found, folder)]))
 
 
 def _of_command(command: Command, part: JudgedCommand, *, free: bool, grantable: bool) -> Iterator[Access]:
@@ -157,15 +157,14 @@ def _hints(found: Iterator[tuple[str, ...]]) -> Iterator[Access]:
     )
 
 
-def _of_scripts(found: Sequence[Access], folder: str) -> Iterator[Access]:
-    """Accesses of the files that scripts of sed read and write, whose names may touch other signs: `sed wFILE`."""
+def _of_sed_scripts(found: Sequence[Access], folder: str) -> Iterator[Access]:
+    """Accesses of the files that sed scripts read and write. A name may follow its command directly: `sed wFILE`."""
     read: tuple[str, ...] = ()
     for argv in (access.argv for access in found if access.argv[:1] == ("sed",)):
-        if (
-            argv[1:] != read[len(read) - len(argv) + 1 :]
-        ):  # else it is the same command without its first options
-            read = argv
-            yield from _possible_paths(read_words(argv).files, folder, inside=False)
+        if argv[1:] == read[len(read) - len(argv) + 1 :]:
+            continue  # the same command without its first options
+        read = argv
+        yield from _possible_paths(read_words(argv).files, folder, inside=False)
 
 
 def _redirected_files(command: Command) -> tuple[str, ...]:

@@ -217,7 +217,7 @@ def scripts_in(word: str, name: str) -> list[str]:
     kind = traits_of(name).runs
     if kind == "code":
         literals = [next(filter(None, match.groups()), "") for match in LITERAL.finditer(word)]
-        # Of a line that ends with a backslash, some languages join the next.
+        # Some languages join a line that ends with a backslash and the next one.
         literals += [text.replace("\\\n", "") for text in literals if "\\\n" in text]
         listed = [" ".join(literals[at:]) for at in range(min(len(literals) - 1, 5))]
         return [unescaped(text) for text in literals[:20]] + listed

@@ -70,18 +70,8 @@ STARTS_UNKNOWN = re.compile(
     r"|(?:^|[;{])\s*(?:system|exec)(?:\s+|\s*\(\s*)[$@*]|[\w$\])]\s*\|&?\s*getline"
     r"|\bprintf?\b[^|;\n]*\|&?\s*(?:\$|\"(?:/\w+)*/?(?:ba|da|z|k)?sh\b)"
 )
-ALONE = {
-    "!",
-    "alias",
-    "arch",
-    "do",
-    "else",
-    "env",
-    "exec",
-    "nice",
-    "then",
-    "trap",
-}  # by themselves they start no program
+# Without arguments they start no program.
+ALONE = {"!", "alias", "arch", "do", "else", "env", "exec", "nice", "then", "trap"}
 
 
 def says_all(argv: Sequence[str], depth: int = 0) -> bool:
@@ -112,7 +102,7 @@ def says_all(argv: Sequence[str], depth: int = 0) -> bool:
 
 
 def _sed_says_all(script: SedScript, depth: int) -> bool:
-    """Whether a script of sed runs nothing but commands that it names."""
+    """Whether a sed script names every command that it runs."""
     return (
         script.understood
         and not script.runs_input
@@ -123,8 +113,8 @@ def _sed_says_all(script: SedScript, depth: int) -> bool:
 
 
 def _code_says_all(name: str, argv: Sequence[str]) -> bool:
-    """Whether no code among the words of an interpreter starts a program that it does not name. That of Python is read
-    where commands are looked for."""
+    """Whether the code among the words of an interpreter names every program that it starts. True for Python,
+    whose code is read where commands are looked for."""
     return PYTHON.fullmatch(name) is not None or not any(map(STARTS_UNKNOWN.search, argv[1:]))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_OPERATORS = 2_000
 MAX_DEPTH = 300  # nodes in each other
-MAX_READINGS = 8  # of a text in which lines begin with a backslash
+MAX_READINGS = 8  # of one text, which is corrected after each
 TOO_INTRICATE = "too long or too intricate to review"
 OPERATOR = re.compile(r"[|&;(){}<>`$[]")
 ABOVE = re.compile("[^\x00-\xff]")
@@ -29,6 +29,7 @@ AFTER_HEREDOC = re.compile(r"<<[^\n]*")
 BYTE_ORDER_MARK = "\ufeff"
 QUOTES = re.compile(r"['\"\\]")
 SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
+# Where the parser may read a backslash or a # in another way than bash.
 SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t]#")
 SEPARATES = b" \t;|&()<>`"
 CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
@@ -111,9 +112,9 @@ def tree_of(text: str) -> Node:
 
 
 def _misread_at(node: Node) -> int | None:
-    """The place of a sign that the parser reads in another way than bash, in a node that begins there; else None.
+    """The place in a node of a sign that the parser reads in another way than bash; None if there is no such sign.
 
-    It takes a backslash at the beginning of a line for a part of the line before it, and a # in a word for a comment.
+    The parser joins a line that begins with a backslash to the line before it, and takes a # in a word for a comment.
     """
     raw, at = node.raw, node.start
     if node.kind == "comment":
@@ -126,9 +127,9 @@ def _misread_at(node: Node) -> int | None:
 
 
 def _begins_word(raw: bytes, at: int) -> bool:
-    """Whether bash may begin a word at a place: behind a separator that no backslash makes a part of a word.
+    """Whether bash may begin a word at a place: at the beginning of a line, or behind a separator that is not escaped.
 
-    At the beginning of a line it may. `join_lines` sees to lines that are continued.
+    A line that continues the one before it is no matter here: `join_lines` joins the two.
     """
     if at == 0 or raw[at - 1 : at] == b"\n":
         return True
@@ -148,7 +149,7 @@ def _is_quoted(node: Node) -> bool:
 
 
 def _make_plain(parsed: bytearray, at: int) -> None:
-    """Replaces a # or a backslash and what it escapes by letters, or by a blank where it escapes the end of a line."""
+    """Replaces a #, or a backslash and the sign that it escapes, by `_`; a backslash before a line end by a blank."""
     escaped = parsed[at + 1 : at + 2] if parsed[at : at + 1] == b"\\" else b""
     if escaped == b"\n":
         parsed[at : at + 1] = b" "
@@ -232,10 +233,10 @@ def below(root: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=8)
 def join_lines(text: str) -> str:
-    """A text with its continued lines joined, as bash does: not in comments and in quotes that keep backslashes.
+    """A text with its continued lines joined as bash joins them: not in comments, nor in quotes that keep backslashes.
 
-    Where a word is continued, the parser begins another, so what it takes for a comment may be none: the joined text is
-    read again. Raises NotProved as `tree_of` does.
+    Where a word goes on in the next line, the parser begins a new word, and may take its # for a comment. So the joined
+    text is read again until nothing changes. Raises NotProved as `tree_of` does.
     """
     for _ in range(MAX_READINGS):
         if "\\\n" not in text:

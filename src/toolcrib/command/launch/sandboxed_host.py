@@ -100,18 +100,18 @@ async def run_as_plan(
 async def prepare_launch(prepare: Callable[[], Launch]) -> Launch:
     """Prepares a launch in a thread, because that reads many folders.
 
-    If the task is cancelled meanwhile, the launch is closed as soon as it is there, also where the event loop has ended
+    If the task is cancelled meanwhile, the launch is closed as soon as it is prepared, even if the event loop has ended
     by then.
     """
     import asyncio
 
     prepared: list[Launch] = []
-    left, changing = False, threading.Lock()
+    abandoned, changing = False, threading.Lock()
 
     def work() -> None:
         launch = prepare()
         with changing:
-            if not left:
+            if not abandoned:
                 prepared.append(launch)
                 return
         launch.close()
@@ -120,7 +120,7 @@ async def prepare_launch(prepare: Callable[[], Launch]) -> Launch:
         await asyncio.to_thread(work)
     except BaseException:
         with changing:
-            left = True
+            abandoned = True
         for launch in prepared:
             launch.close()
         raise

@@ -11,8 +11,8 @@
 | a program whose output is a list of file names | `listing.py` |
 
 A row of options is a `Synopsis`; `options.py` says how it is written and reads arguments by it. `table.py` finds the row of
-a command. `checks.py` reads arguments that no option explains; `languages.py` checks the small languages inside arguments (awk, jq, test) by positive lists, and `sed.py` reads
-scripts of sed.
+a command. `checks.py` reads arguments that no option explains; `languages.py` checks the small languages inside
+arguments (awk, jq, test) by positive lists, and `sed.py` reads scripts of sed.
 """
 
 from toolcrib.command.programs.table import find_synopsis

@@ -84,10 +84,8 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     ("screen tmux", Launcher(operands=1, also=True)),
     ("debconf debconf-apt-progress sotruss", Launcher(valued=frozenset({"-o"}))),
     ("logsave repeat", Launcher(operands=1)),
-    (
-        "! coproc do elif else if nocorrect noglob then until while",
-        Launcher(),
-    ),  # the parser may take them for names of programs
+    # Keywords of the shell, which the parser may take for names of programs.
+    ("! coproc do elif else if nocorrect noglob then until while", Launcher()),
     # Like a shell, these read files of commands: a name among their words is one of a file.
     (". alias at batch csh ed emacs ex fc fish make nvim source tcsh vi vim", NOT_BY_WORDS),
 )
@@ -124,12 +122,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("npm npx", "--call --editor --script-shell --viewer"),
     ("fzf", "--preview"),
 )
-OTHER_OPTIONS = {"--cc", "--to"}  # of git send-email, whose value is an address
+# Of git send-email. They take an address, and are not short for --cc-cmd and --to-cmd.
+OTHER_OPTIONS = {"--cc", "--to"}
 COMMAND_OPTIONS = {name: options.split() for names, options in OPTIONS for name in names.split()}
 
 
 def values_of_options(argv: Sequence[str]) -> Iterator[str]:
-    """The values of options of a program that are commands. A long option may be shortened."""
+    """The commands that a program is given as values of its options. A long option may be shortened."""
     name = argv[0].rpartition("/")[2]
     for option in COMMAND_OPTIONS.get("git" if name.startswith("git-") else name, ()):
         cluster = re.compile(rf"-[A-Za-z]*{option[1]}") if len(option) == 2 else None
@@ -144,7 +143,7 @@ def values_of_options(argv: Sequence[str]) -> Iterator[str]:
 
 
 def _shortens(word: str, option: str) -> bool:
-    """Whether a word may stand for a long option: the beginning of it, for programs in Perl also behind one dash."""
+    """Whether a word may be a long option, shortened to its beginning. Programs in Perl take it behind one dash, too."""
     return (
         len(word) > 3
         and word[:1] == "-"

@@ -26,7 +26,7 @@ LINE = re.compile(r"[^\n]*")
 ADDRESS = re.compile(r"[0-9]+(?:[ \t]*~[ \t]*[0-9]*)?|[+~][ \t]*[0-9]+|\$")
 ADDRESS_FLAGS = re.compile(r"[ \t]*(?:[IM][ \t]*)*")
 BRACKET = re.compile(r"\^?+\]?+(?:\[:[a-z]+:\]|\[(?![.:=])|[^][\n])*+\]")
-# A bracket that all programs named sed read alike, and the signs that all take for a delimiter.
+# A bracket expression that all versions of sed read alike, and the delimiters that all of them take.
 PLAIN_BRACKET = re.compile(r"\^?\]?(?:\[:[a-z]+:\]|\\[A-Za-z.*+?-]|[^]\\\n[])*\]")
 PLAIN_DELIMITERS = frozenset("/|,#:!@%")
 LABEL = re.compile(r"[ \t]*[^\s;}#]*")
@@ -34,9 +34,8 @@ PLAIN_LABEL = re.compile(r"\w*")
 NUMBER = re.compile(r"[ \t]*[0-9]*")
 FLAGS = re.compile(r"(?:[ \t]*[gpiImMe0-9])*+[ \t]*")
 TEXT_BEGINS = re.compile(r"[ \t]*(?:\\\n?)?")
-DOUBTFUL = re.compile(
-    r"\\|[ \t]+\n"
-)  # behind `a\`: versions differ in whether this is text, or stands before it
+# Behind `a\`. Versions of sed differ in whether this is a part of the text.
+DOUBTFUL = re.compile(r"\\|[ \t]+\n")
 TEXT = re.compile(r"(?:[^\\\n]|\\.)*+\\?", re.DOTALL)
 
 
@@ -44,9 +43,10 @@ TEXT = re.compile(r"(?:[^\\\n]|\\.)*+\\?", re.DOTALL)
 class SedScript:
     """What a script does beside editing its input.
 
-    `runs`: the shell commands that `e` names. `results`: the texts that `s` puts in before its flag `e` runs the line.
-    `runs_input`: it runs lines that it has read. `files`: the files that it reads or writes. `script_files`: the files
-    with more of the script. `understood`: GNU sed has no other reading of it. `portable`: no other sed has one.
+    `runs`: the shell commands that `e` names. `results`: the replacements of `s` with the flag `e`, which runs the line
+    that they are put into. `runs_input`: it runs lines of its input. `files`: the files that it reads or writes.
+    `script_files`: the files with more of the script. `understood`: every GNU sed reads it as it was read here.
+    `portable`: so does every other sed.
     """
 
     runs: list[str] = field(default_factory=list)
@@ -59,17 +59,17 @@ class SedScript:
 
     @property
     def only_edits(self) -> bool:
-        """Whether it runs, reads and writes nothing, whatever sed reads it."""
+        """Whether it runs no command, and reads and writes no file, in every version of sed."""
         return self.understood and self.portable and not (self.runs or self.runs_input or self.files)
 
     @property
     def is_in_input(self) -> bool:
-        """Whether its input holds more of the script."""
+        """Whether sed reads more of the script from its standard input."""
         return not {"-", "/dev/stdin"}.isdisjoint(self.script_files)
 
 
 def read_words(argv: Sequence[str]) -> SedScript:
-    """What the scripts do that stand among the words of a command. A script that is only known when it runs is left out.
+    """What the scripts among the words of a command do. A script that is known only when the command runs is left out.
 
     >>> read_words(["sed", "-n", "-e", "1{w out", "-e", "e ls -l", "-e", "}", "a.txt"])
     SedScript(runs=['ls -l'], results=[], runs_input=False, files=['out'], script_files=[], understood=True, portable=True)
@@ -89,14 +89,14 @@ def read_words(argv: Sequence[str]) -> SedScript:
             texts.append(word.literal or "")
     if not texts:
         operands = [word.literal or "" for word, _ in found.operands]
-        texts = [text for text in operands if text not in ("", UNKNOWN_WORD)][:1]  # of BSD: sed -i '' SCRIPT
+        texts = [text for text in operands if text not in ("", UNKNOWN_WORD)][:1]  # sed -i '' SCRIPT, on BSD
     script = read_script("\n".join("" if text == UNKNOWN_WORD else text for text in texts))
     script.script_files = files
     return script
 
 
 def read_script(text: str) -> SedScript:
-    """What a script does. Where a command is not understood, reading goes on behind it."""
+    """What a script does. A command that is not understood is skipped."""
     return _Reader(text).read()
 
 
@@ -118,7 +118,7 @@ class _Reader:
         return self.script
 
     def _take(self, pattern: re.Pattern[str]) -> str:
-        """The text that a pattern matches at this place, which is then behind it."""
+        """Moves over what a pattern matches at this place, and returns it; "" if it does not match."""
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""
@@ -183,7 +183,7 @@ class _Reader:
         return self._take(ADDRESS) != ""
 
     def _delimited(self, count: int, *, pattern: bool) -> list[str] | None:
-        """Reads a delimiter and the texts that each end with it, of which the first may be a pattern."""
+        """Reads a delimiter and `count` texts that each end with it; None if one does not. The first may be a pattern."""
         delimiter = self._sign()
         if delimiter not in PLAIN_DELIMITERS:
             self.script.portable = False
@@ -196,15 +196,13 @@ class _Reader:
         return texts
 
     def _part(self, delimiter: str, *, pattern: bool) -> bool:
-        """Reads up to a delimiter and over it. Returns whether it is there."""
+        """Reads a text and the delimiter that ends it. Returns whether the delimiter is there."""
         while (sign := self._sign()) not in ("", "\n"):
             if sign == delimiter:
                 return True
             if sign == "\\":
                 escaped = self._sign()
-                if (
-                    pattern and escaped == "c"
-                ):  # newer ones take a delimiter behind \c for a part of the escape
+                if pattern and escaped == "c":  # some versions end the pattern at a delimiter behind \c
                     self.script.understood = False
                 if pattern and escaped == "\n":
                     self.script.portable = False
@@ -243,7 +241,7 @@ class _Reader:
         return not self._next_is("#") and self._ends()
 
     def _inserted_text(self) -> bool:
-        """Reads the text of `a`, `c` or `i`, up to the end of a line without a backslash."""
+        """Reads the text of `a`, `c` or `i`, up to an end of line that no backslash escapes."""
         begin = self._take(TEXT_BEGINS)
         doubtful = begin.endswith("\\") and DOUBTFUL.match(self.text, self.at) is not None
         text = self._take(LINE if doubtful else TEXT)
@@ -252,7 +250,7 @@ class _Reader:
         return not doubtful
 
     def _executed_text(self) -> bool:
-        """Reads the command behind `e`. Its escapes are not decoded."""
+        """Reads the command behind `e`. Its backslashes are dropped; with them, it is not understood."""
         text = self._take(TEXT)
         if text.strip():
             self.script.runs.append(text.strip().replace("\\", ""))

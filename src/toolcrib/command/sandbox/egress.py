@@ -206,9 +206,7 @@ class Egress:
                 await self._request(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
-        except (
-            asyncio.CancelledError
-        ):  # the command has ended; before Python 3.13, asyncio takes it for an error
+        except asyncio.CancelledError:  # the command ended; before Python 3.13, asyncio logs it as an error
             pass
         finally:
             self._open -= 1

@@ -230,6 +230,7 @@ class Connection:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
+                # The caller is not cancelled: the connection's loop ended, which cancelled the request there.
                 raise ConnectionLost(f"MCP server {self.name!r}: its event loop has ended") from None
         return await self._request(method, params, meta, headers, on_progress, timeout)
 

@@ -80,7 +80,7 @@ class ServerHandle:
         self._warnings: list[str] = []
         self._relisting = False
         self._listing: asyncio.Task[None] | None = None  # the last reading of a list that may have changed
-        self._waited_in_vain = False  # a call, for a list that did not come: no other waits until one comes
+        self._waited_in_vain = False  # if a call waited and no list came, no other waits before one comes
         self._listed_at = -RELIST
         self._failures = 0
         self._not_before = 0.0
@@ -281,7 +281,7 @@ class ServerHandle:
     async def definition_now(self, name: str) -> RemoteDefinition | None:
         """A tool as the server defines it now; None for one that is not used. Waits for a list that is being read.
 
-        A server that does not answer is waited for once.
+        Once it was waited for in vain, later calls use the known list until a new one comes.
         """
         listing, known = self._listing, self._manifest
         pending = listing is not None and not listing.done() and not listing.get_loop().is_closed()

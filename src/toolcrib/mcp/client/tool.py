@@ -170,7 +170,7 @@ def facts_of(
 
 
 def effect_from(remote: RemoteDefinition, server: McpServer) -> str:
-    """What says the effect of a tool: "effects" of the configuration, its "annotations", or "" where nothing counts."""
+    """What gives the effect of a tool: "effects" (in the configuration), "annotations" (if trusted), "" (nothing)."""
     if server.effect_of(remote.name) is not None:
         return "effects"
     says = server.trusted and not {"readOnlyHint", "destructiveHint"}.isdisjoint(remote.annotations)

@@ -233,7 +233,7 @@ class McpToolset:
     async def aclose(self) -> None:
         """End all servers that run, also where the toolset was not entered.
 
-        If the caller is cancelled meanwhile, that is raised when they have ended.
+        If the caller is cancelled meanwhile, CancelledError is raised when they have ended.
         """
         await to_its_end(self._end_servers())
 

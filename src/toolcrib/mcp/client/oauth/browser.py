@@ -199,7 +199,7 @@ class _Listener:
                 await writer.drain()
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
-        except asyncio.CancelledError:  # the program ends; before Python 3.13, asyncio takes it for an error
+        except asyncio.CancelledError:  # the program ends; before Python 3.13, asyncio logs it as an error
             pass
         finally:
             writer.close()

@@ -19,6 +19,7 @@ from toolcrib.mcp.config import credentials_in
 
 __all__ = ["TokenEndpoint", "TokenRefused", "TokenSet", "workload_assertion"]
 
+# Fields of a token request that an error must not show.
 CREDENTIALS = ("code", "code_verifier", "refresh_token", "token", "assertion", "client_assertion")
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 PASSING = ("temporarily_unavailable", "server_error", "slow_down")  # errors that say nothing about the token
@@ -141,7 +142,7 @@ class TokenEndpoint:
     def _concealed(
         self, reply: EndpointReply, form: Mapping[str, str], headers: Mapping[str, str]
     ) -> EndpointReply:
-        """An error without the credentials of its request, which some servers repeat."""
+        """An error reply without the credentials that were sent in its request: some servers repeat them."""
         sent = {name: value for name, value in form.items() if name in CREDENTIALS}
         sent |= {"client_secret": self._client.client_secret, **dict(credentials_in(headers.items()))}
         conceal = concealing_values({value: f"(hidden: {name})" for name, value in sent.items() if value})

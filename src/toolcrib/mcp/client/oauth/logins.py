@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeableStore", "Login", "LoginStore", "login_name"]
 
-LOOK = 0.02  # seconds between two looks whether the lock of a login is free
+LOCK_RETRY = 0.02  # seconds between two tries to take the lock of a login
 
 
 class ChangeableStore(SecretStore, Protocol):
@@ -137,9 +137,9 @@ class LoginStore:
         except OSError as problem:
             raise OAuthError(f"{self._locks} cannot be used for locks: {problem.strerror}") from None
         try:
-            # A thread that waits would get the lock also where nobody wants it any more, and keep the program alive.
-            while not lock(fd, wait=False):  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(LOOK)
+            # No thread waits for the lock: it would keep the program alive, and take the lock for a cancelled caller.
+            while not lock(fd, wait=False):  # noqa: ASYNC110 - no event says when it is free
+                await asyncio.sleep(LOCK_RETRY)
             try:
                 yield
             finally:

@@ -53,11 +53,11 @@ class Protected(Protocol):
 
 @dataclass(slots=True)
 class Memory:
-    """What the token sources of one login remember, so that nothing is tried in a circle."""
+    """What the token sources of one login remember, so that they do not repeat what has failed."""
 
     login: Login | None = None
     unproved: str = ""  # the access token that was issued last, until the server accepts it
-    gave_up: OAuthError | None = None  # the login with a person, or what it gave, failed
+    gave_up: OAuthError | None = None  # why the login with a person failed, or the token that it gave
     gave_up_until: float = math.inf
     failed_until: float = 0.0
     failure: OAuthError | None = None
@@ -70,8 +70,8 @@ class TokenSource:
     """Gives, renews and replaces the token of one server. Safe for any number of tasks of one loop.
 
     `authorizer` lets a person log in when nothing else helps; without it that is `NeedsLogin`. `now` is the time in
-    seconds since 1970. `http` makes the clients for the authorization server in place of guarded ones. `memories` are
-    those of all sources of a program, by their keys: each connection has a source of its own.
+    seconds since 1970. `http` makes the clients for the authorization server in place of guarded ones. `memories` holds
+    the memory of each login by its key. Sources of a program share it, as each connection has a source of its own.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class TokenSource:
         self._fixed_port = urlsplit(settings.redirect_uri).port != 0
         self._lock = asyncio.Lock()
         self._memory = ({} if memories is None else memories).setdefault(self.key, Memory())
-        self._has_read = False  # the store; another source may have read it long ago
+        self._has_read = False  # whether this source has read the store; the shared memory may be old
 
     async def current(self) -> Login | None:
         """The login whose token to send; None if there is no usable token yet. Raises OAuthError."""
@@ -224,11 +224,11 @@ class TokenSource:
                 if token.expired(self._now()):
                     raise memory.failure
                 return latest
-            # A refresh token that was sent is spent, and its answer has the next one.
+            # A refresh token may work only once, and the answer has the next one: no cancellation may lose it.
             return await to_its_end(self._renewed(latest, token))
 
     async def _renewed(self, login: Login, token: TokenSet) -> Login:
-        """The login with what its refresh token gives, stored. The same login if the issuer cannot be reached yet."""
+        """Renews the token of a login and stores it. Returns the same login if that fails while its token holds."""
         try:
             fresh = await self._token_endpoint(login).refresh(token, self._now())
         except TokenRefused as problem:
@@ -296,7 +296,7 @@ class TokenSource:
                 )
                 fresh = Login(self.server.url, discovered.resource, discovered.issuer, client)
                 fresh = replace(fresh, dpop_key=self._new_dpop_key(discovered))
-                asks_again = math.inf
+                asks_again = math.inf  # a person is asked now: not again if that fails
                 code, verifier = await authorization_code(
                     redirect,
                     fresh.issuer,

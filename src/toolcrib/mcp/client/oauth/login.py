@@ -14,7 +14,7 @@ from toolcrib.mcp.client.oauth.endpoints import HttpFactory
 from toolcrib.mcp.client.oauth.http_auth import as_auth
 from toolcrib.mcp.client.oauth.logins import Login, LoginStore, login_name
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
-from toolcrib.mcp.client.oauth.tokens import Memory, Protected, TokenSource
+from toolcrib.mcp.client.oauth.tokens import LoginMemory, Protected, TokenSource
 from toolcrib.mcp.config import McpServer
 from toolcrib.net.guard import HostResolver, system_resolver
 
@@ -84,7 +84,7 @@ def stored_auth(
     >>> tools = McpToolset([McpServer("crm", url="https://mcp.example.com/mcp")], auth=stored_auth())
     """
 
-    memories: dict[str, Memory] = {}
+    memories: dict[str, LoginMemory] = {}
 
     def auth_of(server: McpServer) -> httpx2.Auth | None:
         settings = settings_of(server)

@@ -36,7 +36,7 @@ from toolcrib.mcp.client.oauth.problems import NeedsLogin, OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
 from toolcrib.net.guard import HostResolver, system_resolver
 
-__all__ = ["Memory", "Protected", "TokenSource"]
+__all__ = ["LoginMemory", "Protected", "TokenSource"]
 
 MAX_WIDENED = 5  # logins with more scopes that a server gets while a program runs
 BACK_OFF = 30.0  # seconds in which a login that failed before a person was asked is not tried again
@@ -52,7 +52,7 @@ class Protected(Protocol):
 
 
 @dataclass(slots=True)
-class Memory:
+class LoginMemory:
     """What the token sources of one login remember, so that they do not repeat what has failed."""
 
     login: Login | None = None
@@ -85,7 +85,7 @@ class TokenSource:
         http: HttpFactory | None = None,
         resolver: HostResolver = system_resolver,
         now: Callable[[], float] = time.time,
-        memories: dict[str, Memory] | None = None,
+        memories: dict[str, LoginMemory] | None = None,
     ) -> None:
         self.server = server
         self.settings = settings
@@ -96,7 +96,7 @@ class TokenSource:
         self._now = now
         self._fixed_port = urlsplit(settings.redirect_uri).port != 0
         self._lock = asyncio.Lock()
-        self._memory = ({} if memories is None else memories).setdefault(self.key, Memory())
+        self._memory = ({} if memories is None else memories).setdefault(self.key, LoginMemory())
         self._has_read = False  # whether this source has read the store; the shared memory may be old
 
     async def current(self) -> Login | None:
@@ -179,7 +179,7 @@ class TokenSource:
         async with self._lock:
             login = await self._stored()
             before = (*scopes, *(login.wanted_scopes if login else ()))
-            self._memory = Memory(login=login)
+            self._memory = LoginMemory(login=login)
             return await self._new_login(login, challenge, before, None)
 
     async def log_out(self) -> bool | None:
@@ -187,7 +187,7 @@ class TokenSource:
         async with self._lock, self._store.locked(self.key):
             login = await self._store.read(self.key)
             await self._store.remove(self.key)
-            self._memory = Memory()
+            self._memory = LoginMemory()
             if login is None:
                 return None
             if login.token is None:

@@ -26,7 +26,7 @@ __all__ = ["check_method", "check_params_argument", "params_argument"]
 
 POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
 OF_A_METHOD = ("self", "cls")
-VALUES = (str, bytes, int, float, list, tuple, set)
+NO_TYPES = (str, bytes, int, float, list, tuple, set)  # such a value is neither a type nor a JSON Schema
 
 
 def params_argument(order: list[Parameter], kind: Any, tool: str) -> tuple[Parameter, Parameter | None]:
@@ -63,7 +63,7 @@ def check_params_argument(fn: Callable[..., Any], kind: Any, tool: str, names: M
 
     `names` are those where the function is defined.
     """
-    if isinstance(kind, VALUES) or (not isinstance(kind, type) and field_names(type(kind))):
+    if isinstance(kind, NO_TYPES) or (not isinstance(kind, type) and field_names(type(kind))):
         raise ToolDefinitionError(
             f"tool {tool!r}: params must be a type, such as a Pydantic model, or a JSON Schema as a dict; "
             f"got {reprlib.repr(kind)}"

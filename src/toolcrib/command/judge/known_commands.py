@@ -41,10 +41,8 @@ UNDERSTOOD_KINDS = frozenset(
         "variable_assignments", "variable_name", "while_statement", "word",
     ]
 )  # fmt: skip
-RENAMES = {
-    "enable": "f",
-    "hash": "p",
-}  # builtins, and the option behind which a name stands for another program
+# Builtins with an option that makes a name stand for another program.
+RENAMES = {"enable": "f", "hash": "p"}
 # Variables that may add commands that their value does not show: files of commands, settings, options of interpreters.
 ADDS_COMMANDS = re.compile(
     r"BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GIT_CONFIG.*|(?:GNU)?MAKEFLAGS|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"

@@ -121,7 +121,11 @@ class ToolResult:
         """A result of one text. With a code it is an error. What UTF-8 cannot encode becomes `?`."""
         if not text.isascii():
             text = text.encode("utf-8", "replace").decode()
-        return cls((Text(text),), is_error=code is not None, code=code)
+        return (
+            new_text_result(text, code=code)
+            if cls is ToolResult
+            else cls(text, is_error=code is not None, code=code)
+        )
 
     @property
     def text(self) -> str:
@@ -192,13 +196,17 @@ class ToolResult:
 OpenResult = open_class(ToolResult)
 
 
-def new_text_result(text: str, *, is_data: bool = False, json: str | None = None) -> ToolResult:
+def new_text_result(
+    text: str, *, is_data: bool = False, json: str | None = None, code: ErrorCode | None = None
+) -> ToolResult:
     """`ToolResult(text)`, in half the time: most calls end with one. `json` is the text of its structured value."""
     filled = OpenResult()
     filled._text, filled._parts = text, None
-    filled.is_error = filled.outside = False
+    filled.is_error = code is not None
+    filled.outside = False
     filled.is_data = is_data
-    filled.code = filled.extras = filled._structured = None
+    filled.code = code
+    filled.extras = filled._structured = None
     filled._json = json
     filled.edits = ()
     filled.full_output = ""

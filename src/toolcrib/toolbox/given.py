@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable
 from typing import Any
 
 from toolcrib.call import ToolCall
@@ -14,13 +13,15 @@ __all__ = ["check_prepared", "listed_calls"]
 
 EXAMPLE = """ToolCall('look', '{"shelf": 2}', 'call_1'): the tool's name, its arguments, the provider's id"""
 
+NO_LISTS = (str, dict, ToolCall)
+
 
 def listed_calls(calls: Any, arguments: Any = None) -> list[ToolCall]:
     """The calls as a list. Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK.
 
     Raises it, too, for `arguments` beside a ToolCall, which has its own.
     """
-    if isinstance(calls, str | dict | ToolCall) or not isinstance(calls, Iterable):
+    if isinstance(calls, NO_LISTS) or not hasattr(calls, "__iter__"):
         raise TypeError(f"calls are a list of ToolCalls, got {reprlib.repr(calls)}")
     listed = list(calls)
     for call in listed:

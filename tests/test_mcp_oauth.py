@@ -159,7 +159,7 @@ async def test_calls_run_side_by_side(world: World) -> None:
 
     world.internet.apps["https://mcp.test"] = Meeting()  # type: ignore[assignment]
     async with world.client() as client, asyncio.timeout(5):
-        await asyncio.gather(call(client), call(client))
+        assert await asyncio.gather(call(client), call(client)) == [{"client": "client-1"}] * 2
 
 
 ENDS: dict[str, tuple[str, str]] = {

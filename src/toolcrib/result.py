@@ -121,11 +121,9 @@ class ToolResult:
         """A result of one text. With a code it is an error. What UTF-8 cannot encode becomes `?`."""
         if not text.isascii():
             text = text.encode("utf-8", "replace").decode()
-        return (
-            new_text_result(text, code=code)
-            if cls is ToolResult
-            else cls(text, is_error=code is not None, code=code)
-        )
+        if cls is ToolResult:
+            return new_text_result(text, code=code)
+        return cls(text, is_error=code is not None, code=code)
 
     @property
     def text(self) -> str:
@@ -199,7 +197,10 @@ OpenResult = open_class(ToolResult)
 def new_text_result(
     text: str, *, is_data: bool = False, json: str | None = None, code: ErrorCode | None = None
 ) -> ToolResult:
-    """`ToolResult(text)`, in half the time: most calls end with one. `json` is the text of its structured value."""
+    """A result of one text, made in half the time: most calls end with one. With a `code` it is an error.
+
+    `json` is the text of its structured value.
+    """
     filled = OpenResult()
     filled._text, filled._parts = text, None
     filled.is_error = code is not None

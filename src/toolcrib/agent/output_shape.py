@@ -109,11 +109,8 @@ class OutputShape:
         from toolcrib.guided import JsonSchema
 
         described = JsonSchema(self.schema, description=self.output.description)
-        return (
-            (described,)
-            if self._compiled.text is None or self._compiled.tagged
-            else (self._compiled.text, described)
-        )
+        text = None if self._compiled.tagged else self._compiled.text
+        return (described,) if text is None else (text, described)
 
     @property
     def is_grammar(self) -> bool:

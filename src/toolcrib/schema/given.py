@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["listed_specs", "why_no_schema"]
+__all__ = ["check_spec", "listed_specs", "why_no_schema"]
 
 
 def why_no_schema(given: Any) -> str:
@@ -22,6 +22,12 @@ def why_no_schema(given: Any) -> str:
     return f"a JSON Schema must be an object, not {what}{hint}"
 
 
+def check_spec(given: Any) -> None:
+    """Raises TypeError for what is no spec, such as a tool."""
+    if not hasattr(given, "input_schema"):
+        raise TypeError(f"expected a spec, as in search.spec; got {reprlib.repr(given)}")
+
+
 def listed_specs(given: Any) -> list[Any]:
     """The specs as a list. Raises TypeError for anything else, such as tools or a single spec."""
     if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
@@ -30,6 +36,5 @@ def listed_specs(given: Any) -> list[Any]:
         )
     specs = list(given)
     for spec in specs:
-        if not hasattr(spec, "input_schema"):
-            raise TypeError(f"expected a spec, as in search.spec; got {reprlib.repr(spec)}")
+        check_spec(spec)
     return specs

@@ -9,7 +9,7 @@ from typing import Any, Final
 from toolcrib.dataclass import dataclass
 from toolcrib.json_text.values import escape
 from toolcrib.schema.canonical import clean
-from toolcrib.schema.given import listed_specs
+from toolcrib.schema.given import check_spec
 from toolcrib.schema.keywords import accepts_null, types_of
 from toolcrib.schema.markdown import Described
 
@@ -60,7 +60,7 @@ def lint(spec: Described) -> list[LintFinding]:
     Codes: `name-refused`, `no-description`, `short-description`, `undocumented-parameter`,
     `conditional-parameter`, `action-switch`, `free-form-object`, `any-value`, `large-enum`.
     """
-    listed_specs([spec])  # raises TypeError for a tool in the place of its spec
+    check_spec(spec)
     schema = clean(spec.input_schema)
     found = [
         LintFinding(spec.name, path, code, text) for rule in _RULES for path, code, text in rule(spec, schema)

@@ -33,7 +33,7 @@ from toolcrib.toolbox.context_host import ContextHost
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.dry_run import DryRuns
 from toolcrib.toolbox.entered_toolsets import EnteredToolsets
-from toolcrib.toolbox.given import check_prepared, listed_calls
+from toolcrib.toolbox.given import check_call, check_prepared, listed_calls
 from toolcrib.toolbox.listing import ToolLists
 from toolcrib.toolbox.masking import masking_of, nested_masking
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, mask_of
@@ -336,7 +336,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         deps: Deps | None = None,
     ) -> Prepared:
         """Resolve, decode, validate, decide and precheck a call, without effects: Ready, Pending or Refused."""
-        listed_calls([call])
+        check_call(call)
         key = CallKey(self.run, 0, next(self._count)) if key is None else key
         prepared = await self._path.preparation.prepare(call, key, tool_list, stream, self._deps(deps))
         if type(prepared) is Pending:
@@ -382,7 +382,7 @@ class Toolbox(Watched, WithRuns, DryRuns, Generic[Deps]):
         if isinstance(call, str):
             call = ToolCall(call, arguments if arguments is not None else "")
         elif arguments is not None or not isinstance(call, ToolCall):
-            listed_calls([call], arguments)
+            check_call(call, arguments)
         if timeout is not None:
             check_seconds("", timeout=timeout)
         key = new_key((self.run, 0, next(self._count))) if key is None else key

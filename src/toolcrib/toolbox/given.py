@@ -9,28 +9,30 @@ from toolcrib.call import ToolCall
 from toolcrib.prepared import Pending, Ready, Refused
 from toolcrib.question import Answer
 
-__all__ = ["check_prepared", "listed_calls"]
+__all__ = ["check_call", "check_prepared", "listed_calls"]
 
 EXAMPLE = """ToolCall('look', '{"shelf": 2}', 'call_1'): the tool's name, its arguments, the provider's id"""
 
 NO_LISTS = (str, dict, ToolCall)
 
 
-def listed_calls(calls: Any, arguments: Any = None) -> list[ToolCall]:
-    """The calls as a list. Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK.
+def check_call(call: Any, arguments: Any = None) -> None:
+    """Raises TypeError for what is no ToolCall, and for arguments beside a ToolCall, which has its own."""
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"expected a ToolCall, as in {EXAMPLE}; got {reprlib.repr(call)}")
+    if arguments is not None:
+        raise TypeError(
+            f"give a ToolCall, or the name of a tool and its arguments; got {call!r} and arguments"
+        )
 
-    Raises it, too, for `arguments` beside a ToolCall, which has its own.
-    """
+
+def listed_calls(calls: Any) -> list[ToolCall]:
+    """The calls as a list. Raises TypeError for what is no list of ToolCalls, such as the dicts of a provider's SDK."""
     if isinstance(calls, NO_LISTS) or not hasattr(calls, "__iter__"):
         raise TypeError(f"calls are a list of ToolCalls, got {reprlib.repr(calls)}")
     listed = list(calls)
     for call in listed:
-        if not isinstance(call, ToolCall):
-            raise TypeError(f"expected a ToolCall, as in {EXAMPLE}; got {reprlib.repr(call)}")
-        if arguments is not None:
-            raise TypeError(
-                f"give a ToolCall, or the name of a tool and its arguments; got {call!r} and arguments"
-            )
+        check_call(call)
     return listed
 
 

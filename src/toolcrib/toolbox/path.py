@@ -79,12 +79,12 @@ class CallPath:
         Only the caller's own cancellation is raised. It is one coroutine with few variables, as ten thousand may wait.
         """
         untold = False  # whether listeners were not told that the call came
-        if type(ready) is not Ready:
+        if not isinstance(ready, Ready):
             untold = self.at_once and not self.runaway.calls
-            prepared = self.preparation.without_awaiting(ready, at_once=untold)  # type: ignore[arg-type] # no Ready
+            prepared = self.preparation.without_awaiting(ready, at_once=untold)
             if prepared is None:
-                untold, prepared = False, await self._prepared(ready, deps, record)  # type: ignore[arg-type]
-            if type(prepared) is not Ready or (not untold and self.runaway.calls):
+                untold, prepared = False, await self._prepared(ready, deps, record)
+            if not isinstance(prepared, Ready) or (not untold and self.runaway.calls):
                 return await self.finish(prepared, deps, timeout, record)
             ready = prepared
         started = self.timer()

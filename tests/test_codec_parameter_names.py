@@ -12,7 +12,7 @@ import pytest
 from tests.bedrock_wire import END, delta, start, stop
 from toolcrib.codecs import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
-from toolcrib.codecs.wire_parameters import renamed_keys
+from toolcrib.codecs.other_names import renamed_keys
 from toolcrib.messages import CallChunk, Message, Request
 from toolcrib.spec import ToolSpec
 

@@ -7,6 +7,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import StreamedArguments, split_concatenated
+from toolcrib.codecs.other_names import OtherNames, renamed_keys
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import (
@@ -21,7 +22,6 @@ from toolcrib.codecs.wire_json import (
     joined,
     json_object,
 )
-from toolcrib.codecs.wire_parameters import Parameters, renamed_keys
 from toolcrib.content import Text
 from toolcrib.messages import (
     CallChunk,
@@ -60,9 +60,7 @@ KEPT_FIELDS = ("container", "context_management", "stop_details")
 JSON_BLOCKS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
-def read_response(
-    body: dict[str, Any], provider: str, names: dict[str, str], parameters: Parameters
-) -> Response:
+def read_response(body: dict[str, Any], provider: str, names: OtherNames) -> Response:
     """Reads a whole answer."""
     if body.get("type") == "error" or body.get("error"):
         raise read_error(body)
@@ -71,7 +69,7 @@ def read_response(
     parts = [
         part
         for block in dicts(body["content"])
-        for part in _parts(block, block.get("input"), provider, names, parameters)
+        for part in _parts(block, block.get("input"), provider, names)
     ]
     return _response(parts, body, as_dict(body.get("usage")), provider)
 
@@ -79,15 +77,9 @@ def read_response(
 class MessagesDecoder:
     """Events of a Messages stream in, neutral chunks out."""
 
-    def __init__(
-        self,
-        provider: str = "anthropic",
-        names: dict[str, str] | None = None,
-        parameters: Parameters | None = None,
-    ) -> None:
+    def __init__(self, provider: str = "anthropic", names: OtherNames | None = None) -> None:
         self._provider = provider
-        self._names = names or {}
-        self._parameters = parameters or {}
+        self._names = names or OtherNames()
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._blocks: list[_Block] = []
@@ -146,8 +138,8 @@ class MessagesDecoder:
             block.number = self._calls
             self._calls += 1
             name, id = as_str(content.get("name")), known_id(content.get("id"))
-            name = self._names.get(name, name)
-            block.parameters = self._parameters.get(name, {})
+            name = self._names.tool(name)
+            block.parameters = self._names.parameters.get(name, {})
             return block, [CallChunk(block.number, name, id)]
         text = as_str(content.get("text")) if block.kind == "text" else ""
         thought = as_str(content.get("thinking")) if block.kind == "thinking" else ""
@@ -228,7 +220,7 @@ class MessagesDecoder:
         parts: list[MessagePart] = []
         for block in self._blocks:
             content, arguments = block.whole()
-            parts.extend(_parts(content, arguments, self._provider, self._names, self._parameters))
+            parts.extend(_parts(content, arguments, self._provider, self._names))
         return _response(parts, self._message, self._usage, self._provider)
 
 
@@ -286,17 +278,13 @@ class _Block:
         return content, raw or self.content.get("input")
 
 
-def _parts(
-    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
-) -> list[MessagePart]:
+def _parts(block: dict[str, Any], arguments: Any, provider: str, names: OtherNames) -> list[MessagePart]:
     """One content block as neutral parts: a single part, or several calls when their arguments were concatenated."""
-    part = _part(block, arguments, provider, names, parameters)
+    part = _part(block, arguments, provider, names)
     return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
-def _part(
-    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
-) -> MessagePart:
+def _part(block: dict[str, Any], arguments: Any, provider: str, names: OtherNames) -> MessagePart:
     """One content block as a neutral part; the block's other fields go into the extras."""
     kind = block.get("type")
     if kind == "text":
@@ -308,14 +296,13 @@ def _part(
     if kind == "redacted_thinking":
         return Reasoning("", {provider: dict(block)})
     if kind == "tool_use":
-        name = as_str(block.get("name"))
-        name = names.get(name, name)
+        name = names.tool(as_str(block.get("name")))
         own = {
             key: value for key, value in block.items() if key not in ("type", "id", "name", "input") and value
         }
         return ToolCall(
             name,
-            renamed_keys(arguments_as_written(arguments), parameters.get(name, {})),
+            names.arguments(name, arguments_as_written(arguments)),
             known_id(block.get("id")),
             extras_for(provider, own),
         )

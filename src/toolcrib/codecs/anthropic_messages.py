@@ -15,17 +15,11 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_response
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_messages
 from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.other_names import OtherNames, names_in_answer, names_in_request
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.strictness import strictness
-from toolcrib.codecs.tool_names import declared_names, our_names, wire_names
+from toolcrib.codecs.tool_names import declared_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item
-from toolcrib.codecs.wire_parameters import (
-    Parameters,
-    our_parameters,
-    renamed_keys,
-    wire_parameters,
-    with_wire_parameters,
-)
 from toolcrib.content import Audio, File, Image, Json, Media, Text
 from toolcrib.merged_fields import merged
 from toolcrib.messages import Message, Reasoning, Request, Response
@@ -82,10 +76,8 @@ class AnthropicMessagesCodec:
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /v1/messages`."""
-        names = wire_names(request, declared_names(request, self.provider))
-        parameters = wire_parameters(request, self.dialect)
-        make = partial(_Writer, self.provider, names, parameters)
-        written = write(request, self, IDS, make, settings=(names, parameters))
+        names = names_in_request(request, self.dialect, declared_names(request, self.provider))
+        written = write(request, self, IDS, partial(_Writer, self.provider, names), settings=names)
         writer, turns = written.writer, written.wire(written.writer.turns())
         system = [block for message in written.head for block in writer.blocks(message.parts)]
         body: dict[str, Any] = {
@@ -95,7 +87,7 @@ class AnthropicMessagesCodec:
         if system:
             body["system"] = system
         body["messages"] = turns
-        body |= self._tools(request, names, parameters, writer.called)
+        body |= self._tools(request, names, writer.called)
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.stop:
@@ -110,45 +102,37 @@ class AnthropicMessagesCodec:
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
-        return read_response(body, self.provider, *self._our_names(request))
+        return read_response(body, self.provider, self._our_names(request))
 
     def decoder(self, request: Request | None = None) -> MessagesDecoder:
         """A fresh decoder for one streamed answer."""
-        return MessagesDecoder(self.provider, *self._our_names(request))
+        return MessagesDecoder(self.provider, self._our_names(request))
 
-    def _our_names(self, request: Request | None) -> tuple[dict[str, str], Parameters]:
-        """Maps the wire names in an answer to ours: those of tools, and those of their parameters."""
-        names = our_names(request, declared_names(request, self.provider))
-        return names, our_parameters(request, self.dialect)
+    def _our_names(self, request: Request | None) -> OtherNames:
+        return names_in_answer(request, self.dialect, declared_names(request, self.provider))
 
     def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(
-        self,
-        request: Request,
-        names: dict[str, str],
-        parameters: Parameters,
-        called: Iterable[str],
-    ) -> dict[str, Any]:
+    def _tools(self, request: Request, names: OtherNames, called: Iterable[str]) -> dict[str, Any]:
         choice = request.tool_choice
         wanted = frozenset(choice.names) if choice.mode != "none" else frozenset[str]()
         one = choice.mode == "required" and len(wanted) == 1
         specs = [spec for spec in request.tools if one or not wanted or spec.name in wanted]
         if one and not any(spec.name in wanted for spec in specs):
             specs = []
-        tools = [self._tool(spec, names, parameters.get(spec.name, {})) for spec in specs]
+        tools = [self._tool(spec, names) for spec in specs]
         mode = choice.mode
         if not tools and not own_extras(request, self.provider).get("tools"):
             # A conversation that holds calls is refused unless tools are defined, even if none may be called.
-            tools = [{"name": names.get(n, n), "input_schema": {"type": "object"}} for n in called]
+            tools = [{"name": names.tool(n), "input_schema": {"type": "object"}} for n in called]
             mode = "none"
         if not tools:
             return {}
         if one and specs:
             name = choice.names[0]
-            wire_choice: dict[str, Any] = {"type": "tool", "name": names.get(name, name)}
+            wire_choice: dict[str, Any] = {"type": "tool", "name": names.tool(name)}
         else:
             wire_choice = {"type": {"required": "any"}.get(mode, mode)}
         if request.parallel_calls is not None and mode != "none":
@@ -159,19 +143,19 @@ class AnthropicMessagesCodec:
             else {"tools": tools, "tool_choice": wire_choice}
         )
 
-    def _tool(self, spec: ToolSpec, names: dict[str, str], parameters: dict[str, str]) -> dict[str, Any]:
+    def _tool(self, spec: ToolSpec, names: OtherNames) -> dict[str, Any]:
         own = dict(spec.extras.get(self.provider, {}))
         if (
             own.get("type", "custom") != "custom"
         ):  # a tool of Anthropic's, whose description and schema it knows
-            return {"name": names.get(spec.name, spec.name), **own}
-        if parameters and isinstance(examples := own.get("input_examples"), list):  # the API checks them
-            own["input_examples"] = [renamed_keys(example, parameters) for example in examples]
+            return {"name": names.tool(spec.name), **own}
+        if isinstance(examples := own.get("input_examples"), list):  # the API checks them
+            own["input_examples"] = [names.arguments(spec.name, example) for example in examples]
         dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
         tool = {
-            "name": names.get(spec.name, spec.name),
+            "name": names.tool(spec.name),
             "description": spec.description,
-            "input_schema": with_wire_parameters(spec.in_dialect(dialect), parameters),
+            "input_schema": names.schema(spec.name, spec.in_dialect(dialect)),
         }
         return {**tool, **({"strict": True} if strict else {}), **own}
 
@@ -191,13 +175,12 @@ class _Writer:
     user turn that follows their calls.
     """
 
-    def __init__(self, provider: str, names: dict[str, str], parameters: Parameters) -> None:
+    def __init__(self, provider: str, names: OtherNames) -> None:
         self.wire: list[dict[str, Any]] = []
         self.called: dict[str, None] = {}  # the names of the tools that were called
         self.has_marks = False  # whether the conversation has cache marks of its own
         self._provider = provider
         self._names = names
-        self._parameters = parameters
 
     def add(self, step: ConversationStep) -> None:
         role = "assistant" if step.message.role == "assistant" else "user"
@@ -267,8 +250,8 @@ class _Writer:
         return {
             "type": "tool_use",
             "id": answer.id,
-            "name": self._names.get(call.name, call.name),
-            "input": renamed_keys(arguments_object(call.arguments), self._parameters.get(call.name, {})),
+            "name": self._names.tool(call.name),
+            "input": self._names.arguments(call.name, arguments_object(call.arguments)),
             **own_extras(call, self._provider),
         }
 

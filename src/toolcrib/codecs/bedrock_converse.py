@@ -15,9 +15,9 @@ from toolcrib.codecs.bedrock_converse_stream import ConverseDecoder
 from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_converse
 from toolcrib.codecs.codec import Features, ModelError
+from toolcrib.codecs.other_names import OtherNames, names_in_answer, names_in_request
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.strictness import strictness
-from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import (
     arguments_object,
     as_dict,
@@ -25,13 +25,6 @@ from toolcrib.codecs.wire_json import (
     json_object,
     own_extras,
     own_item,
-)
-from toolcrib.codecs.wire_parameters import (
-    Parameters,
-    our_parameters,
-    renamed_keys,
-    wire_parameters,
-    with_wire_parameters,
 )
 from toolcrib.content import Json, Media, Text
 from toolcrib.merged_fields import merged
@@ -87,18 +80,17 @@ class BedrockConverseCodec:
 
     def request(self, request: Request, *, model: str, stream: bool) -> dict[str, Any]:
         """The body of `POST /model/{id}/converse`, and of `converse-stream`: model and kind are in the address."""
-        names = wire_names(request)
+        names = names_in_request(request, self.dialect)
         unsigned = not SIGNATURE_NEEDED.search(model)
-        parameters = wire_parameters(request, self.dialect)
-        made = partial(_Writer, self.provider, names, parameters, unsigned=unsigned)
-        written = write(request, self, IDS, made, settings=(names, parameters, unsigned))
+        made = partial(_Writer, self.provider, names, unsigned=unsigned)
+        written = write(request, self, IDS, made, settings=(names, unsigned))
         writer, turns = written.writer, written.wire(written.writer.turns())
         system = [block for message in written.head for block in writer.system(message)]
         body: dict[str, Any] = {"system": system} if system else {}
         body["messages"] = turns
         if inference := _inference(request):
             body["inferenceConfig"] = inference
-        if tools := self._tools(request, names, parameters, writer.called):
+        if tools := self._tools(request, names, writer.called):
             body["toolConfig"] = tools
         body = _with_own(body, own_extras(request, self.provider))
         unmarked = None if writer.has_marks else turns
@@ -106,23 +98,17 @@ class BedrockConverseCodec:
 
     def response(self, body: dict[str, Any], request: Request | None = None) -> Response:
         """Reads a whole answer; raises ModelError for a body that is not an answer."""
-        return read_response(body, self.provider, our_names(request), our_parameters(request, self.dialect))
+        return read_response(body, self.provider, names_in_answer(request, self.dialect))
 
     def decoder(self, request: Request | None = None) -> ConverseDecoder:
         """A fresh decoder for one streamed answer."""
-        return ConverseDecoder(self.provider, our_names(request), our_parameters(request, self.dialect))
+        return ConverseDecoder(self.provider, names_in_answer(request, self.dialect))
 
     def error(self, body: Any, status: int | None = None, retry_after: float | None = None) -> ModelError:
         """The error that a body describes."""
         return read_error(body, status, retry_after)
 
-    def _tools(
-        self,
-        request: Request,
-        names: dict[str, str],
-        parameters: Parameters,
-        called: Iterable[str],
-    ) -> dict[str, Any]:
+    def _tools(self, request: Request, names: OtherNames, called: Iterable[str]) -> dict[str, Any]:
         """Tool declarations and tool choice. A choice that the format cannot express is met by declaring fewer
         tools.
         """
@@ -131,26 +117,24 @@ class BedrockConverseCodec:
         wanted = [spec for spec in offered if spec.name in choice.names]
         one = wanted[0].name if choice.mode == "required" and len(wanted) == 1 else ""
         specs = wanted if choice.names and not one else offered
-        tools = [block for spec in specs for block in self._tool(spec, names, parameters.get(spec.name, {}))]
+        tools = [block for spec in specs for block in self._tool(spec, names)]
         if not tools:
             theirs = as_dict(own_extras(request, self.provider).get("toolConfig")).get("tools")
             # A conversation that holds calls is refused unless tools are declared, even if none may be called.
-            tools = [] if theirs else [_placeholder(names.get(name, name)) for name in called]
+            tools = [] if theirs else [_placeholder(names.tool(name)) for name in called]
             return {"tools": tools} if tools else {}
         if choice.mode != "required":
             return {"tools": tools}
-        return {"tools": tools, "toolChoice": {"tool": {"name": names.get(one, one)}} if one else {"any": {}}}
+        return {"tools": tools, "toolChoice": {"tool": {"name": names.tool(one)}} if one else {"any": {}}}
 
-    def _tool(
-        self, spec: ToolSpec, names: dict[str, str], parameters: dict[str, str]
-    ) -> list[dict[str, Any]]:
+    def _tool(self, spec: ToolSpec, names: OtherNames) -> list[dict[str, Any]]:
         own = dict(spec.extras.get(self.provider, {}))
         mark = own.pop("cachePoint", None)
         dialect, strict = strictness(spec, self.dialect, own, STRICT_DIALECT)
-        declared: dict[str, Any] = {"name": names.get(spec.name, spec.name)}
+        declared: dict[str, Any] = {"name": names.tool(spec.name)}
         if spec.description.strip():
             declared["description"] = spec.description
-        declared["inputSchema"] = {"json": with_wire_parameters(spec.in_dialect(dialect), parameters)}
+        declared["inputSchema"] = {"json": names.schema(spec.name, spec.in_dialect(dialect))}
         if strict:
             declared["strict"] = True
         return [{"toolSpec": {**declared, **own}}, *([{"cachePoint": mark}] if mark else [])]
@@ -161,15 +145,12 @@ class _Writer:
     user turn that follows their calls.
     """
 
-    def __init__(
-        self, provider: str, names: dict[str, str], parameters: Parameters, *, unsigned: bool
-    ) -> None:
+    def __init__(self, provider: str, names: OtherNames, *, unsigned: bool) -> None:
         self.wire: list[dict[str, Any]] = []
         self.called: dict[str, None] = {}  # the names of the tools that were called
         self.has_marks = False  # whether the conversation has cache marks of its own
         self._provider = provider
         self._names = names
-        self._parameters = parameters
         self._unsigned = unsigned
         self._documents = Documents()
 
@@ -275,8 +256,8 @@ class _Writer:
         call = answer.call
         use = {
             "toolUseId": answer.id,
-            "name": self._names.get(call.name, call.name),
-            "input": renamed_keys(arguments_object(call.arguments), self._parameters.get(call.name, {})),
+            "name": self._names.tool(call.name),
+            "input": self._names.arguments(call.name, arguments_object(call.arguments)),
         }
         return [{"toolUse": use | self._rest(call)}, *self._mark(call)]
 

@@ -7,6 +7,7 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import split_concatenated
+from toolcrib.codecs.other_names import OtherNames
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.unread_calls import is_malformed, unread_call, with_unread_call
 from toolcrib.codecs.wire_json import (
@@ -18,7 +19,6 @@ from toolcrib.codecs.wire_json import (
     dicts,
     extras_for,
 )
-from toolcrib.codecs.wire_parameters import Parameters, renamed_keys
 from toolcrib.content import Image, Text
 from toolcrib.dataclass import replace
 from toolcrib.messages import (
@@ -66,29 +66,23 @@ SERVER_TOOL = "server_tool_use"
 KEPT_FIELDS = ("additionalModelResponseFields", "trace")
 
 
-def read_response(
-    body: dict[str, Any], provider: str, names: dict[str, str], parameters: Parameters
-) -> Response:
+def read_response(body: dict[str, Any], provider: str, names: OtherNames) -> Response:
     """Reads a whole answer."""
     message = as_dict(as_dict(body.get("output")).get("message"))
     if not isinstance(message.get("content"), list):
         raise read_error(body) if is_error(body) else _no_answer()
     blocks = dicts(message["content"])
-    parts = [part for block in blocks for part in parts_of(block, None, provider, names, parameters)]
+    parts = [part for block in blocks for part in parts_of(block, None, provider, names)]
     return finished(response_of(parts, body, provider))
 
 
-def parts_of(
-    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
-) -> list[MessagePart]:
+def parts_of(block: dict[str, Any], arguments: Any, provider: str, names: OtherNames) -> list[MessagePart]:
     """One content block as neutral parts: a single part, or several calls when their arguments were concatenated."""
-    part = _part_of(block, arguments, provider, names, parameters)
+    part = _part_of(block, arguments, provider, names)
     return [*split_concatenated(part)] if isinstance(part, ToolCall) else [part]
 
 
-def _part_of(
-    block: dict[str, Any], arguments: Any, provider: str, names: dict[str, str], parameters: Parameters
-) -> MessagePart:
+def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: OtherNames) -> MessagePart:
     """One content block as a neutral part; the block's other fields go into the extras."""
     if isinstance(block.get("text"), str):
         return Text(block["text"])
@@ -104,13 +98,12 @@ def _part_of(
             return Reasoning(as_str(said.get("text")), {provider: {"reasoningText": own}})
         return Reasoning("", {provider: dict(thought)})
     if isinstance(use := block.get("toolUse"), dict) and use.get("type") != SERVER_TOOL:
-        name = as_str(use.get("name"))
-        name = names.get(name, name)
+        name = names.tool(as_str(use.get("name")))
         own = {k: v for k, v in use.items() if k not in ("toolUseId", "name", "input", "type")}
         given = use.get("input") if arguments is None else arguments
         return ToolCall(
             name,
-            renamed_keys(arguments_as_written(given), parameters.get(name, {})),
+            names.arguments(name, arguments_as_written(given)),
             known_id(use.get("toolUseId")),
             extras_for(provider, own),
         )

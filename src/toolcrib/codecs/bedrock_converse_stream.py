@@ -18,9 +18,9 @@ from toolcrib.codecs.bedrock_converse_answer import (
 )
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import StreamedArguments
+from toolcrib.codecs.other_names import OtherNames, renamed_keys
 from toolcrib.codecs.pairing import known_id
 from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, joined, json_object
-from toolcrib.codecs.wire_parameters import Parameters, renamed_keys
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
 
 GLUED = -1  # stands for the place of a call that was glued to another's arguments
@@ -29,15 +29,9 @@ GLUED = -1  # stands for the place of a call that was glued to another's argumen
 class ConverseDecoder:
     """Events of a ConverseStream answer in, neutral chunks out."""
 
-    def __init__(
-        self,
-        provider: str = "bedrock",
-        names: dict[str, str] | None = None,
-        parameters: Parameters | None = None,
-    ) -> None:
+    def __init__(self, provider: str = "bedrock", names: OtherNames | None = None) -> None:
         self._provider = provider
-        self._names = names or {}
-        self._parameters = parameters or {}
+        self._names = names or OtherNames()
         self._fields: dict[str, Any] = {}
         self._blocks: list[_Block] = []
         self._open: dict[int | None, _Block] = {}
@@ -87,10 +81,9 @@ class ConverseDecoder:
         return chunks
 
     def _named(self, block: _Block) -> CallChunk:
-        name = as_str(block.start.get("name"))
-        name = self._names.get(name, name)
+        name = self._names.tool(as_str(block.start.get("name")))
         if "input" not in block.texts:  # else a piece that came before the name was given out already
-            block.parameters = self._parameters.get(name, {})
+            block.parameters = self._names.parameters.get(name, {})
         return CallChunk(block.number, name, known_id(block.start.get("toolUseId")))
 
     def _block_delta(self, data: dict[str, Any]) -> list[Chunk]:
@@ -169,9 +162,7 @@ class ConverseDecoder:
         return error
 
     def _response(self) -> Response:
-        whole = (
-            parts_of(*block.whole(), self._provider, self._names, self._parameters) for block in self._blocks
-        )
+        whole = (parts_of(*block.whole(), self._provider, self._names) for block in self._blocks)
         parts = [part for parts in whole for part in parts]
         return response_of(parts, self._fields, self._provider)
 

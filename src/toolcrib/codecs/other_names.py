@@ -1,4 +1,6 @@
-"""Names of parameters on the wire: names that a provider would refuse are replaced, and mapped back in the answer.
+"""Names of tools and of their parameters on the wire, for providers that refuse names of parameters, too.
+
+Names that the provider would refuse are replaced, and mapped back in the answer.
 
 A single such name makes Anthropic, and Bedrock for Anthropic's models, refuse the whole request.
 """
@@ -10,21 +12,58 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.codecs.tool_names import inverse, legal_names
+from toolcrib.codecs.tool_names import inverse, legal_names, wire_names
+from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import Request
 
-__all__ = ["Parameters", "our_parameters", "renamed_keys", "wire_parameters", "with_wire_parameters"]
-
-Parameters = dict[str, dict[str, str]]  # by tool: maps names of parameters to their other names
+__all__ = ["OtherNames", "names_in_answer", "names_in_request", "renamed_keys"]
 
 LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # The closing quote may be missing: a string that was cut off reaches to the end of the text, which is scanned once.
 TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[\[\]{}]', re.DOTALL)
 
 
-def wire_parameters(request: Request | None, dialect: str) -> Parameters:
-    """By tool: maps our names of its parameters to wire names, for names that cannot be sent; mostly empty."""
-    found: Parameters = {}
+@dataclass(frozen=True, slots=True)
+class OtherNames:
+    """Maps the names of tools to other names, and those of their parameters, by our name of the tool; mostly empty."""
+
+    tools: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def tool(self, name: str) -> str:
+        """The other name of a tool; the same name if it has none."""
+        return self.tools.get(name, name)
+
+    def arguments(self, tool: str, arguments: Any) -> Any:
+        """Arguments of a tool, by our name of it, with the other names of its parameters."""
+        return renamed_keys(arguments, self.parameters.get(tool, {}))
+
+    def schema(self, tool: str, schema: dict[str, Any]) -> dict[str, Any]:
+        """The input schema of a tool with the other names of its parameters, whose own stand in the descriptions."""
+        names = self.parameters.get(tool)
+        return _renamed_parameters(schema, names) if names else schema
+
+
+def names_in_request(
+    request: Request | None, dialect: str, declared: Mapping[str, str] | None = None
+) -> OtherNames:
+    """Maps our names to wire names. `declared` are names that tools must have on the wire."""
+    return OtherNames(wire_names(request, declared), _wire_parameters(request, dialect))
+
+
+def names_in_answer(
+    request: Request | None, dialect: str, declared: Mapping[str, str] | None = None
+) -> OtherNames:
+    """Maps wire names to our names: the inverse of `names_in_request`."""
+    names = names_in_request(request, dialect, declared)
+    return OtherNames(
+        inverse(names.tools), {tool: inverse(mapped) for tool, mapped in names.parameters.items()}
+    )
+
+
+def _wire_parameters(request: Request | None, dialect: str) -> dict[str, dict[str, str]]:
+    """By tool: maps our names of its parameters to wire names, for names that cannot be sent."""
+    found: dict[str, dict[str, str]] = {}
     for spec in request.tools if request is not None else ():
         names = spec.in_dialect(dialect).get("properties", {})
         if not all(map(LEGAL.fullmatch, names)):
@@ -33,15 +72,7 @@ def wire_parameters(request: Request | None, dialect: str) -> Parameters:
     return found
 
 
-def our_parameters(request: Request | None, dialect: str) -> Parameters:
-    """The inverse of `wire_parameters`: by tool, maps wire names to ours."""
-    return {tool: inverse(names) for tool, names in wire_parameters(request, dialect).items()}
-
-
-def with_wire_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """A tool's input schema with wire names of parameters. A description begins with the name that was replaced."""
-    if not names:
-        return schema
+def _renamed_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     properties = {
         names.get(name, name): _described_by_name(name, node) if name in names else node
         for name, node in schema["properties"].items()

@@ -9,9 +9,9 @@ import copy
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
-from itertools import count
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.events import ArgumentsDelta, Event, OutputDelta, ReasoningDelta, TextDelta
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
-MakeEvent = Callable[[str, int, str, float, Any], Event]
-"""Makes an event of its run, number, parent and time, and of facts."""
+MakeEvents = Callable[[str, Iterator[int], str, float, Any], tuple[Event, ...]]
+"""Makes events of their run, of numbers to take from, of their parent and time, and of facts."""
 
 FLUSH_SECONDS = 5.0
 DELTAS = frozenset({ArgumentsDelta, OutputDelta, TextDelta, ReasoningDelta})  # of which several may be joined
@@ -157,10 +157,11 @@ class CallbackSubscription:
     def __init__(self, callback: Callable[[Event], Any]) -> None:
         from queue import SimpleQueue
 
-        self._queue: SimpleQueue[Event | threading.Event | None] = SimpleQueue()
+        self._queue: SimpleQueue[Event | None] = SimpleQueue()
+        self._marks: deque[threading.Event] = deque()  # one for each None in the queue but the last
         self.put = self._queue.put
         drain = threading.Thread(
-            target=_drain, args=(self._queue, callback), name="toolcrib-events", daemon=True
+            target=_drain, args=(self._queue, self._marks, callback), name="toolcrib-events", daemon=True
         )
         drain.start()
         weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
@@ -168,7 +169,8 @@ class CallbackSubscription:
     def flush(self, timeout: float) -> bool:
         """Wait until all events so far were handed over. Returns False if that took longer than `timeout` seconds."""
         mark = threading.Event()
-        self._queue.put(mark)
+        self._marks.append(mark)
+        self._queue.put(None)
         return mark.wait(timeout)
 
     def close(self) -> None:
@@ -176,12 +178,17 @@ class CallbackSubscription:
         self._queue.put(None)
 
 
-def _drain(queue: SimpleQueue[Any], callback: Callable[[Event], Any]) -> None:
-    """Hand over events until None comes."""
-    complained, mark, get = False, threading.Event, queue.get
-    while (event := get()) is not None:
-        if type(event) is mark:
-            event.set()
+def _drain(
+    queue: SimpleQueue[Event | None], marks: deque[threading.Event], callback: Callable[[Event], Any]
+) -> None:
+    """Hand over events. At each None, somebody who waits is told; nobody waits for the last one."""
+    complained, get = False, queue.get
+    while True:
+        event = get()
+        if event is None:
+            if not marks:
+                return
+            marks.popleft().set()
             continue
         try:
             callback(event)
@@ -226,13 +233,10 @@ class RunListeners:
             run = self._parents.get(run)
 
 
-def _as_it_is(run: str, seq: int, parent: str, time: float, event: Event) -> Event:
+def _as_it_is(run: str, numbers: Iterator[int], parent: str, time: float, event: Event) -> tuple[Event, ...]:
     """Completes an event that exists already, and was masked if need be."""
-    event.run, event.seq, event.parent, event.time = run, seq, parent, time
-    return event
-
-
-AS_IT_IS = (_as_it_is,)
+    event.run, event.seq, event.parent, event.time = run, next(numbers), parent, time
+    return (event,)
 
 
 def _put_to_each(puts: tuple[Callable[[Event], Any], ...], event: Event) -> None:
@@ -321,20 +325,19 @@ class EventSink:
         """Number an event of a run and hand it to all listeners. What a listener raises is logged."""
         with self._lock:
             for shown in (event,) if self.mask is None else self.mask(run, event):
-                self.emit_new(run, AS_IT_IS, shown)
+                self.emit_new(run, _as_it_is, shown)
 
-    def emit_new(self, run: str, makes: tuple[MakeEvent, ...], facts: Any) -> None:
-        """Like `emit`, for the events that `makes` make of the facts. Takes less time than to make the events first."""
-        if self.mask is not None and makes is not AS_IT_IS:
-            for make in makes:
-                self.emit(run, make(run, 0, "", 0.0, facts))
+    def emit_new(self, run: str, make: MakeEvents, facts: Any) -> None:
+        """Like `emit`, for the events that `make` makes of facts. Takes less time than to make the events first."""
+        if self.mask is not None and make is not _as_it_is:
+            for event in make(run, repeat(0), "", 0.0, facts):
+                self.emit(run, event)
             return
         self._lock.acquire()  # `with` would take longer
         try:
             parent = self.parents.get(run, "") if self.parents else ""
-            numbers, time, put = self._seq[run], self._clock(), self._put[0]
-            for make in makes:
-                event = make(run, next(numbers), parent, time, facts)
+            put = self._put[0]
+            for event in make(run, self._seq[run], parent, self._clock(), facts):
                 try:
                     put(event)
                 except KeyboardInterrupt:

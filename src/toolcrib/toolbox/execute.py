@@ -15,7 +15,7 @@ from toolcrib.prepared import Ready
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.call_events import BEGINS, COMES_AND_BEGINS
+from toolcrib.toolbox.call_events import call_begins, call_comes_and_begins
 from toolcrib.toolbox.cap import cap
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, WillNotStop
 from toolcrib.toolbox.decide import Decider
@@ -162,7 +162,7 @@ class Execution(Deadline):
         definition = tool.definition
         if executor.sink.listeners:
             told = (ready.key, ready.call.name, definition.facts.title, ready)
-            executor.sink.emit_new(ready.key.run, COMES_AND_BEGINS if self.untold else BEGINS, told)
+            executor.sink.emit_new(ready.key.run, call_comes_and_begins if self.untold else call_begins, told)
         params = (
             ready.params if executor.masking is None else executor.masking.reveal_params(ready, definition)
         )

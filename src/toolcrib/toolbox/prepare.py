@@ -12,7 +12,7 @@ from toolcrib.prepared import Prepared, Ready, Refused, ResolvedTool
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.call_events import COMES
+from toolcrib.toolbox.call_events import call_comes
 from toolcrib.toolbox.closing import close_tool
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.decode import decode
@@ -51,7 +51,7 @@ class Preparation:
             return None
         prepared = self._decided(call, key, tool, tool_list)
         if self.sink.listeners and not (at_once and type(prepared) is Ready):
-            self.sink.emit_new(key.run, COMES, (key, name, tool.definition.facts.title, None))
+            self.sink.emit_new(key.run, call_comes, (key, name, tool.definition.facts.title, None))
         return prepared
 
     async def prepare(
@@ -64,7 +64,7 @@ class Preparation:
     ) -> Prepared:
         """Prepare a call, through the middleware around it."""
         if self.sink.listeners and stream is None:
-            self.sink.emit_new(key.run, COMES, (key, call.name, "", None))
+            self.sink.emit_new(key.run, call_comes, (key, call.name, "", None))
         if not self.steps:
             return await self._by_name(call, key, tool_list, stream, deps)
         from toolcrib.toolbox.through_steps import prepare_through

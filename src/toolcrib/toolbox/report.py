@@ -13,7 +13,7 @@ from toolcrib.prepared import Ready, Refused
 from toolcrib.result import ToolResult
 from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
-from toolcrib.toolbox.call_events import ENDED
+from toolcrib.toolbox.call_events import call_ended
 from toolcrib.toolbox.operator_log import Mask, OperatorLog
 from toolcrib.toolbox.stats import Statistics
 
@@ -66,7 +66,7 @@ class Report:
             self.recorded(record, ready.key, result)
         if self.sink.listeners:
             told = (ready.key, name, result, duration, problem, len(edits))
-            self.sink.emit_new(ready.key.run, ENDED, told)
+            self.sink.emit_new(ready.key.run, call_ended, told)
 
     def refused(self, refused: Refused, record: Record | None) -> ToolResult:
         """Record and report the result of a call that does not run."""
@@ -83,7 +83,7 @@ class Report:
             self.recorded(record, refused.key, result)
         if self.sink.listeners:
             told = (refused.key, name, result, 0.0, refused.problem, 0)
-            self.sink.emit_new(refused.key.run, ENDED, told)
+            self.sink.emit_new(refused.key.run, call_ended, told)
         return result
 
     def note_refused(self, refused: Refused) -> None:

@@ -1,8 +1,12 @@
 """The floor: what bare Pydantic needs for the same."""
 
+import asyncio
 import inspect
 import json
+import os
+import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, create_model
@@ -76,6 +80,42 @@ async def bare_loop(function: Callable[..., Any], turns: int, raw: str, mark: Ca
         mark()
         messages.append({"role": "assistant", "calls": [{"id": str(turn), "arguments": raw}]})
         messages.append({"role": "tool", "content": (await call(raw)).decode()})
+
+
+LINE = b"x" * 700 + b"\n"  # as long as a line of the audit log
+
+
+def _append(file: int) -> None:
+    os.write(file, LINE)
+    os.fdatasync(file)
+
+
+async def appended(file: int, times: int) -> None:
+    """Lines appended to a file, each on the disk before the next; meanwhile, the event loop stands still."""
+    for _ in range(times):
+        _append(file)
+
+
+async def appended_by_a_thread(file: int, times: int) -> None:
+    """The same on a thread, so that the event loop goes on."""
+    loop, lines = asyncio.get_running_loop(), SimpleQueue[asyncio.Future[None] | None]()
+
+    def write() -> None:
+        while (waiting := lines.get()) is not None:
+            _append(file)
+            loop.call_soon_threadsafe(waiting.set_result, None)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    for _ in range(times):
+        written = loop.create_future()
+        lines.put(written)
+        await written
+    lines.put(None)
+    thread.join()
+
+
+LOGS = {"append, fdatasync": appended, "append, fdatasync, on a thread": appended_by_a_thread}
 
 
 def whole(text: str) -> Any:

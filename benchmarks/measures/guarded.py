@@ -2,10 +2,13 @@
 
 import asyncio
 import gc
+import os
+import tempfile
 import time
 from typing import Any
 
 import workload
+from adapters import floor
 
 ALONE = 1_000  # fewer are over before the processor's caches are filled again, which the collector empties
 AT_ONCE = 1_000
@@ -44,4 +47,20 @@ def measure(adapter: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
             spent, clock = asyncio.run(work)
             figures = {"µs on the clock": clock, "µs": spent}
             samples.append({"row": f"{row}, {how}", "path": "Toolbox.call", "figures": figures})
-    return samples
+    return samples + [_of_disk(path, work) for path, work in floor.LOGS.items()]
+
+
+def _of_disk(path: str, work: Any) -> dict[str, Any]:
+    """What the disk takes alone for what the log does one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.open(f"{folder}/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            asyncio.run(work(file, FIRST))
+            clock, begun = time.perf_counter(), time.process_time()
+            asyncio.run(work(file, ALONE))
+            spent = (time.process_time() - begun) / ALONE * 1e6
+            figures = {"µs on the clock": (time.perf_counter() - clock) / ALONE * 1e6, "µs": spent}
+        finally:
+            os.close(file)
+    row = "audit log, one after the other"
+    return {"row": row, "path": path, "figures": figures, "peer": "floor", "name": "floor"}

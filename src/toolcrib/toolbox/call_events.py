@@ -69,9 +69,8 @@ def call_comes_and_begins(
     begins.unread = given = ready.given
     if type(given) is not str:
         begins.unread, begins.params = None, ready.arguments
-    comes.unread = comes.tip = comes.progress = comes.result = begins.tip = begins.progress = (
-        begins.result
-    ) = None
+    comes.tip = comes.progress = comes.result = comes.unread = None
+    begins.tip = begins.progress = begins.result = None
     comes.code = begins.code = ""
     return (comes, begins)
 

@@ -67,6 +67,26 @@ def place_order_sync(customer: str, items: list[LineItem]) -> dict[str, Any]:
     return {"customer": customer, "items": len(items)}
 
 
+async def write_file(path: str, content: str) -> str:
+    """Write a file.
+
+    Args:
+        path: Where it is.
+        content: The whole new text.
+    """
+    return f"Wrote {len(content)} characters to {path}."
+
+
+def write_file_sync(path: str, content: str) -> str:
+    """Write a file.
+
+    Args:
+        path: Where it is.
+        content: The whole new text.
+    """
+    return f"Wrote {len(content)} characters to {path}."
+
+
 async def wait_a_moment(city: str, days: int, tags: list[str]) -> dict[str, Any]:
     """Look up the weather for a city, slowly.
 
@@ -99,11 +119,15 @@ def _line_item(number: int) -> dict[str, Any]:
 
 NESTED = json.dumps({"customer": "Ada Lovelace", "items": [_line_item(number) for number in range(50)]})
 
+CODE = 'def area(radius: float) -> float:\n    return 3.14159 * radius ** 2  # "round"\n\n'
+WRITTEN = json.dumps({"path": "src/shapes/circle.py", "content": CODE * 140})
+
 # kind -> (the function, arguments as a model writes them)
 KINDS: dict[str, tuple[Any, str]] = {
     "async": (get_weather, FLAT),
     "sync": (get_weather_sync, FLAT),
     "nested": (place_order, NESTED),
+    "file": (write_file, WRITTEN),
     "slow": (wait_a_moment, FLAT),
 }
 
@@ -111,8 +135,7 @@ KINDS: dict[str, tuple[Any, str]] = {
 def stream_payload(kind: str, size: int) -> str:
     """About `size` bytes of arguments: one long text ("write"), or many small edits ("edits")."""
     if kind == "write":
-        line = 'def area(radius: float) -> float:\n    return 3.14159 * radius ** 2  # "round"\n\n'
-        text = json.dumps({"path": "src/shapes/circle.py", "content": line * (size // len(line) + 1)})
+        text = json.dumps({"path": "src/shapes/circle.py", "content": CODE * (size // len(CODE) + 1)})
         return text[: size - 2].rstrip("\\") + '"}'
     one = len(json.dumps(_edit(0))) + 2
     edits = [_edit(number) for number in range(max(1, (size - 40) // one))]

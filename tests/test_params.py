@@ -382,6 +382,16 @@ class Panel(BaseModel):
 
 
 @tool(effect=READ, secrets=())
+def arrange(
+    sizes: dict[str, int] | None = None,
+    notes: dict[str, str] | None = None,
+    parts: list[Part] | None = None,
+) -> str:
+    """Arrange what has any name."""
+    return "done"
+
+
+@tool(effect=READ, secrets=())
 def assemble(
     count: int,
     part: Part | None = None,
@@ -412,7 +422,25 @@ NUMBER_TEXTS = st.sampled_from(
     ]
 )
 STRING_TEXTS = st.sampled_from(
-    ['""', '"a"', '"a:b"', '":"', '"\\u00e9"', '"é"', '"1e-4"', '"12345678901234567"', "null"]
+    [
+        '""',
+        '"a"',
+        '"a:b"',
+        '":"',
+        '"\\u00e9"',
+        '"é"',
+        '"1e-4"',
+        '"12345678901234567"',
+        "null",
+        r'"\":"',
+        r'"\\"',
+        r'"\\\":"',
+        r'"{\"a\": 1}"',
+        r'"\" : "',
+        '" :"',
+        '": "',
+        r'"\n"',
+    ]
 )
 
 
@@ -424,7 +452,9 @@ def written_objects(fields: dict[str, st.SearchStrategy[str]]) -> st.SearchStrat
         )
     )
     written = st.lists(member, max_size=4).map(
-        lambda members: ", ".join(f'"{name}"{" " * (len(value) % 2)}: {value}' for name, value in members)
+        lambda members: ", ".join(
+            f'"{name}"{("", " ", chr(10) + " ")[len(value) % 3]}: {value}' for name, value in members
+        )
     )
     return written.map(lambda text: f"{{{text}}}")
 
@@ -451,10 +481,25 @@ ASSEMBLE_TEXTS = written_objects(
 ).filter(lambda text: '"count"' in text)
 
 
-@examples(500)
-@given(ASSEMBLE_TEXTS)
-def test_what_is_read_without_care_says_no_more_than_was_read(text: str) -> None:
-    params = assemble.definition().params
+def dict_texts(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Objects of any keys as text, with keys that end like another text, and some that stand twice."""
+    keys = st.sampled_from([r"\\", r"\"", ":", r"\":", "a", r"\u0061", " :", "a ", r"a\\\""])
+    spaces = st.sampled_from(["", "", " ", "\n "])
+    member = st.tuples(keys, spaces, values).map(lambda parts: f'"{parts[0]}"{parts[1]}:{parts[2]}')
+    return st.lists(member, max_size=4).map(lambda members: f"{{{','.join(members)}}}")
+
+
+ARRANGE_TEXTS = written_objects(
+    {"sizes": dict_texts(NUMBER_TEXTS), "notes": dict_texts(STRING_TEXTS), "parts": PART_LISTS}
+)
+TEXTS = st.tuples(st.just(assemble), ASSEMBLE_TEXTS) | st.tuples(st.just(arrange), ARRANGE_TEXTS)
+
+
+@examples(1000)
+@given(TEXTS)
+def test_what_is_read_without_care_says_no_more_than_was_read(case: tuple[Any, str]) -> None:
+    made, text = case
+    params = made.definition().params
     try:
         params.parse(text)
     except ValueError:

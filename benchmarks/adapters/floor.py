@@ -53,7 +53,17 @@ def nested(function: Callable[..., Any]) -> Callable[[str], Any]:
     return call
 
 
-CALLS = {"async": flat, "slow": flat, "sync": flat_sync, "nested": nested}
+def file(function: Callable[..., Any]) -> Callable[[str], Any]:
+    validate = TypeAdapter(model_of(function)).validate_json
+
+    async def call(raw: str) -> bytes:
+        given: Any = validate(raw)
+        return to_json(await function(given.path, given.content))
+
+    return call
+
+
+CALLS = {"async": flat, "slow": flat, "sync": flat_sync, "nested": nested, "file": file}
 
 
 def definition(function: Callable[..., Any]) -> dict[str, Any]:

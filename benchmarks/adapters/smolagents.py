@@ -44,8 +44,7 @@ def use(made: Any) -> None:
 def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
     if kind in ("async", "slow"):
         return {}
-    if kind == "nested":
-        function = workload.place_order_sync
+    function = {"nested": workload.place_order_sync, "file": workload.write_file_sync}.get(kind, function)
     made = define(function)
     agent = ToolCallingAgent([made], Fake(lambda: None), verbosity_level=LogLevel.OFF)
 

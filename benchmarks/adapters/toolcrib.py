@@ -36,7 +36,7 @@ def use(made: Any) -> None:
 
 def calls(function: Callable[..., Any], kind: str) -> dict[str, Any]:
     paths = {"Toolbox.call": _call(function)}
-    if kind in ("async", "nested"):
+    if kind != "sync":
         paths["Toolbox.call of a WRITE tool"] = _call(function, Effect.WRITE)
     if kind == "async":
         paths["Toolbox.call, with a subscriber"] = Subscribed(function)

@@ -23,7 +23,7 @@ MEASURES = {
     "calls": Measure(
         "One call",
         "CPU of one call, and its ratio to bare Pydantic (`validate_json`, await, `to_json`) in "
-        "the same process. Flat arguments are 79 bytes; nested ones 50 models, 11 kB.",
+        "the same process. Flat arguments are 79 bytes; nested ones 50 models, 11 kB; a file is 12 kB of code.",
         99,
     ),
     "loop": Measure(

@@ -13,7 +13,7 @@ from adapters import floor
 
 BLOCKS = 8  # short ones, so that other work on the machine falls on a block and the floor beside it alike
 LISTENED = {"subscriber": "async, subscriber", "events()": "async, events()"}
-KINDS = ("async", "sync", "nested")
+KINDS = ("async", "sync", "nested", "file")
 
 
 class Figures(NamedTuple):
@@ -32,7 +32,7 @@ async def _measured(path: Any, kind: str, bare: Any, raw: str, seconds: float) -
         return whole / times * 1e6
 
     count = await clock.count_for(path, raw, seconds / BLOCKS)
-    times = int((2_000 if kind == "nested" else 60_000) * seconds / BLOCKS)
+    times = int({"nested": 2_000, "file": 10_000}.get(kind, 60_000) * seconds / BLOCKS)
     await of_floor(times)
     floors, paths = [await of_floor(times)], []
     for _ in range(BLOCKS):

@@ -5,12 +5,13 @@ A key that stands twice in a text is read once. So if a text has as many keys as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolcrib.compiling.core_schema import NOT_SCHEMA
 
-__all__ = ["key_counter"]
+__all__ = ["key_counter", "may_have_more_keys"]
 
 FINITE: Final = frozenset({
     *("typed-dict", "typed-dict-field", "model", "model-fields", "model-field", "dataclass", "dataclass-args"),
@@ -18,6 +19,20 @@ FINITE: Final = frozenset({
     *("definitions", "definition-ref", "str", "int", "float", "bool", "none", "literal", "enum", "uuid", "url"),
 })  # fmt: skip
 MOST: Final = 10_000  # characters of an expression; a type that is used in many places makes it long
+END_APART: Final = re.compile(r'"[ \n\r\t]+:')
+
+
+def may_have_more_keys(text: str, keys: int) -> bool:
+    """Whether a JSON text, whose strings may hold anything, may have more keys than those that are known.
+
+    Each key ends with a quote and a colon, seldom with white space between them. Both also stand in strings.
+    """
+    ends = text.count('":')
+    if any(f"{space}:" in text for space in " \n\r\t" if space in text):
+        ends += len(END_APART.findall(text))
+    if ends > keys and '\\\\":' not in text:  # no key ends with a backslash, so that a quote behind one ends no key
+        ends -= text.count('\\":')
+    return ends > keys
 
 
 def key_counter(core: Any) -> Callable[[Any], int] | None:
@@ -94,6 +109,12 @@ class _Terms:
             return f"{inner}*len({value})"
         return inner and f"sum([{inner} for {item} in {value}])"
 
+    def mapping(self, core: Any, value: str) -> str:
+        self._depth += 1
+        item = f"item{self._depth}"
+        inner = self.of(core.get("values_schema", {}), item)
+        return _sum([f"len({value})", f"+sum([{inner} for {item} in {value}.values()])" if inner else "+0"])
+
     def typed_dict(self, core: Any, value: str) -> str:
         if not _have_own_keys(core["fields"]):
             return ""
@@ -162,6 +183,7 @@ WRITERS: Final[Mapping[str, Callable[[_Terms, Any, str], str]]] = {
     "nullable": _Terms.nullable,
     "default": _Terms.default,
     "list": _Terms.items,
+    "dict": _Terms.mapping,
     "typed-dict": _Terms.typed_dict,
     "model": _Terms.model,
 }

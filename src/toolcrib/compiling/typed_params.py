@@ -17,7 +17,7 @@ from toolcrib.compiling.core_schema import (
     strict,
     why_no_schema,
 )
-from toolcrib.compiling.key_count import key_counter
+from toolcrib.compiling.key_count import key_counter, may_have_more_keys
 from toolcrib.compiling.plain_types import plain_type
 from toolcrib.compiling.signature import unresolvable
 from toolcrib.compiling.slim import slim
@@ -118,15 +118,15 @@ class TypedParams:
         if (
             count is not None
             and type(text) is str
+            and "\\" not in text  # with escapes, there is probably a long string
             and text.count(":") == count(given)  # a colon in a string makes it more
-            and "\\" not in text
         ):
             return given
         return self._looked_through(text, given)
 
     def _looked_through(self, text: str | bytes, given: Any) -> Any:
         """The params that were read from a text, after a closer look at its numbers and names. Raises ValueError."""
-        tiny, long, integers = False, NONE, False  # numbers that a float may not hold
+        tiny, long, integers, colons = False, NONE, False, -1  # numbers that a float may not hold
         if self._core is not None:
             numbers = (text.encode() if isinstance(text, str) else text).translate(None, OTHERS)
             alike = numbers.translate(ALIKE)
@@ -136,18 +136,8 @@ class TypedParams:
                 found = _long_numbers(numbers, alike)
                 long = [number for number in found if not number.isdigit()]
                 integers = len(long) < len(found)
-        elif isinstance(text, str):
-            colons = text.count(":")
-        else:
-            colons = 0
         if isinstance(text, str) and text:
-            plain = (
-                self._count_keys is not None
-                and "\\" not in text
-                and colons == self._count_keys(given)
-                and not tiny
-                and (not long or _are_exact(long))
-            )
+            plain = not tiny and (not long or _are_exact(long)) and self._has_no_key_twice(text, colons, given)
             if not plain:
                 from toolcrib.json_text.lenient_reader import reading_loses_nothing
 
@@ -158,6 +148,13 @@ class TypedParams:
         if self._reserved and any(name in given for name in self._reserved):
             raise ValueError("a name that is not the model's to give")
         return given
+
+    def _has_no_key_twice(self, text: str, colons: int, given: Any) -> bool:
+        """Whether counting shows that no key stands twice in a text, which has so many colons if they were counted."""
+        if self._count_keys is None:
+            return False
+        count = self._count_keys(given)
+        return colons == count or not may_have_more_keys(text, count)
 
     def _exact_floats(self) -> Any:
         """The validator that refuses an integer for a float which cannot hold it; made when one is that long."""

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from tests.bedrock_wire import END, delta, start, stop
+from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.other_names import renamed_keys
 from toolcrib.messages import CallChunk, Message, Request
+from toolcrib.schema.validator import offline_validator
 from toolcrib.spec import ToolSpec
 
 STRANGE: dict[str, Any] = {
@@ -157,6 +159,72 @@ def test_a_parameter_that_refers_to_a_type_is_told_by_its_name() -> None:
     ((_, sent),) = sent_tools(AnthropicMessagesCodec().request(request, model="m", stream=False))
     (parameter,) = sent["properties"].values()
     assert parameter["description"] == '"城市".'
+
+
+ROOTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # keywords of a root, and arguments that fit it
+    "a reference to the root": (
+        {
+            "properties": {"名": {"type": "string"}, "子": {"type": "array", "items": {"$ref": "#"}}},
+            "required": ["名"],
+        },
+        {"名": "a", "子": [{"名": "b", "子": [{"名": "c"}]}]},
+    ),
+    "a reference to the root, beside a definition of its name": (
+        {
+            "properties": {"子": {"$ref": "#"}, "$n": {"$ref": "#/$defs/Root"}},
+            "$defs": {
+                "Root": {"type": "object", "properties": {"r": {"$ref": "#/$defs/Root"}}, "required": ["r"]}
+            },
+        },
+        {"子": {"子": {}}},
+    ),
+    "a root that is a reference": (
+        {
+            "$ref": "#/$defs/Root",
+            "$defs": {
+                "Root": {
+                    "type": "object",
+                    "properties": {"子": {"$ref": "#/$defs/Root"}, "$n": {}},
+                    "required": ["$n"],
+                }
+            },
+        },
+        {"子": {"$n": 1}, "$n": 2},
+    ),
+    "names that are listed": ({"propertyNames": {"enum": ["$a", "b"]}}, {"$a": 1, "b": 2}),
+    "dependentRequired": ({"dependentRequired": {"b": ["$a"]}}, {"$a": 1, "b": 2}),
+    "dependentSchemas": ({"dependentSchemas": {"b": {"required": ["$a"]}}}, {"$a": 1, "b": 2}),
+    "if": ({"if": {"required": ["b"]}, "then": {"required": ["$a"]}}, {"$a": 1, "b": 2}),
+    "patternProperties": (
+        {"patternProperties": {"^_a": {"type": "string"}}, "unevaluatedProperties": False},
+        {"$a": 1, "_a": "c"},
+    ),
+    "default and examples": ({"default": {"$a": 1}, "examples": [{"$a": 2}]}, {"$a": 3}),
+    "alternatives": ({"anyOf": [{"required": ["$a"]}, {"required": ["b"]}]}, {"$a": 1}),
+}
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("dialect", ["anthropic", "anthropic-strict"])
+def test_a_schema_with_other_names_takes_the_same_arguments(root: str, dialect: str) -> None:
+    keywords, fitting = ROOTS[root]
+    schema = {
+        "type": "object",
+        "properties": {"$a": {"type": "integer"}, "b": {"type": "integer"}},
+        **keywords,
+    }
+    codec = AnthropicMessagesCodec(dialect=dialect)
+    messages = [Message.user("Go."), Message.assistant(ToolCall("t", fitting, "t1"))]
+    request = Request(messages, [ToolSpec("t", "T.", schema)])
+    body = codec.request(request, model="m", stream=False)
+    ((_, sent),) = sent_tools(body)
+    (block,) = body["messages"][1]["content"]
+    assert offline_validator(schema).is_valid(fitting)
+    assert offline_validator(sent).is_valid(block["input"])
+    (answered,) = codec.response(whole_answer("anthropic", "t", block["input"]), request).message.calls
+    assert answered.arguments == fitting
+    # nothing else at the root speaks of names: the description says it, with the parameters' own names
+    assert sent.keys() <= {"type", "description", "properties", "required", "additionalProperties", "$defs"}
 
 
 def test_examples_of_a_tool_have_the_names_of_its_schema() -> None:

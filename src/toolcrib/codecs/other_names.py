@@ -15,10 +15,10 @@ from typing import Any
 from toolcrib.codecs.tool_names import inverse, legal_names, wire_names
 from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import Request
+from toolcrib.schema.dialects import ANTHROPIC_NAMES
 
 __all__ = ["OtherNames", "names_in_answer", "names_in_request", "renamed_keys"]
 
-LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # The closing quote may be missing: a string that was cut off reaches to the end of the text, which is scanned once.
 TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[\[\]{}]', re.DOTALL)
 
@@ -66,8 +66,8 @@ def _wire_parameters(request: Request | None, dialect: str) -> dict[str, dict[st
     found: dict[str, dict[str, str]] = {}
     for spec in request.tools if request is not None else ():
         names = spec.in_dialect(dialect).get("properties", {})
-        if not all(map(LEGAL.fullmatch, names)):
-            illegal = sorted(name for name in names if not LEGAL.fullmatch(name))
+        if not all(map(ANTHROPIC_NAMES.fullmatch, names)):
+            illegal = sorted(name for name in names if not ANTHROPIC_NAMES.fullmatch(name))
             found[spec.name] = legal_names(illegal, set(names).difference(illegal))
     return found
 

@@ -6,6 +6,7 @@ provider that moves is a change to its row and to nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -38,12 +39,21 @@ class Dialect:
         default_factory=lambda: MappingProxyType[str, int]({})
     )  # keyword: value
     max_enum: int | None = None
+    parameter_names: re.Pattern[str] | None = None  # others are replaced by codecs, see `NAMING_ROOT`
 
 
 # No provider takes these at the root of a tool's input: 400 "schema must have type 'object' and not have
 # 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level" (OpenAI; langchainjs#9804), 400 "input_schema does
 # not support oneOf, allOf, or anyOf at the top level" (Anthropic; claude-code#5973, still so in 2026-08).
 ROOT_REFUSED: Final = words("anyOf oneOf allOf not enum const")
+
+# 400 "input_schema.properties: Property keys should match pattern", of the root's properties alone (Anthropic, also on
+# Bedrock; 2026-08).
+ANTHROPIC_NAMES: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+# What the root holds where its properties get other names: nothing else in it may speak of them. What it says besides
+# goes into its description, and what refers to it, to a definition.
+NAMING_ROOT: Final = words("type description properties required additionalProperties")
 
 _CORE: Final = words("type description enum properties required items anyOf")
 _BOUNDS: Final = words("minimum maximum minItems maxItems")
@@ -79,7 +89,7 @@ _ROWS: Final[tuple[Dialect, ...]] = (
     ),
     # platform.claude.com: `input_schema` is JSON Schema 2020-12; string lengths and patterns are read
     # (earlier accounts have them stripped), only the root is special.
-    Dialect("anthropic", references=True),
+    Dialect("anthropic", references=True, parameter_names=ANTHROPIC_NAMES),
     # platform.claude.com, "Structured outputs", JSON Schema limitations (2026-09), and `transform_schema` of
     # the anthropic package: no recursion, no numeric or length bounds, `minItems` 0 or 1, no uniqueItems.
     # Optional parameters are allowed (24 over all strict tools), so they stay optional.
@@ -94,6 +104,7 @@ _ROWS: Final[tuple[Dialect, ...]] = (
         look_around=False,
         closed=True,
         largest=MappingProxyType({"minItems": 1}),
+        parameter_names=ANTHROPIC_NAMES,
     ),
     # ai.google.dev/api/caching#Schema (2026): the OpenAPI subset that `parameters` takes, also valid as
     # `parametersJsonSchema`. Types are single, null is `nullable`, enumerations are strings, `anyOf` has no

@@ -12,7 +12,7 @@ from toolcrib.dataclass import dataclass, field
 from toolcrib.json_text.values import escape, kind_of
 from toolcrib.schema.canonical import Loss, clean_and_tell
 from toolcrib.schema.combine import meet
-from toolcrib.schema.dialects import ROOT_REFUSED, Dialect, dialect_named
+from toolcrib.schema.dialects import NAMING_ROOT, ROOT_REFUSED, Dialect, dialect_named
 from toolcrib.schema.keywords import (
     ANNOTATIONS,
     KINDS,
@@ -85,6 +85,7 @@ class _Lowering:
         self.losses: list[Loss] = []
         self.definitions = Definitions(canonical)
         self._root = {key: value for key, value in canonical.items() if key != "$defs"}
+        self._root_keywords = dialect.root_keywords
         self._rewritten_root = False
         self._used: dict[str, str] = {}  # a reference that was kept, and the name that it now goes by
 
@@ -94,6 +95,8 @@ class _Lowering:
         root = self._root
         if self._object_root:
             root = object_root(root, self.definitions, at.told, self._lose_at(at))
+            if self._has_other_names(root):
+                self._root_keywords, root = NAMING_ROOT, {**root}
         self._rewritten_root = root is not self._root
         out = self._node(root, at)
         lowered: dict[str, Schema] = {}
@@ -102,6 +105,11 @@ class _Lowering:
                 name = self._used[ref]
                 lowered[name] = self._node(self.definitions.target(ref), _At(f"/$defs/{name}", left))
         return {**out, "$defs": dict(sorted(lowered.items()))} if lowered else out
+
+    def _has_other_names(self, root: Schema) -> bool:
+        """Whether a codec replaces names of the root's properties."""
+        legal = self.dialect.parameter_names
+        return legal is not None and not all(map(legal.fullmatch, root.get("properties", ())))
 
     def _node(self, node: Schema, at: _At) -> Schema:
         if "$ref" in node:
@@ -119,8 +127,8 @@ class _Lowering:
         if at.root and keyword in ROOT_REFUSED:
             return False
         allowed = self.dialect.keywords
-        if at.root and self.dialect.root_keywords is not None:
-            allowed = self.dialect.root_keywords
+        if at.root and self._root_keywords is not None:
+            allowed = self._root_keywords
         return allowed is None or keyword in allowed
 
     def _lose_at(self, at: _At) -> Callable[[str, str, bool], None]:
@@ -174,7 +182,8 @@ class _Lowering:
         if ref != "#":
             self._used[ref] = self.definitions.name(ref)
         elif self._rewritten_root:
-            self._used[ref], ref = _ROOT_NAME, f"#/$defs/{_ROOT_NAME}"
+            name = self._used[ref] = self.definitions.free_name(_ROOT_NAME)
+            ref = f"#/$defs/{name}"
         kept = {key: value for key, value in beside.items() if key in ANNOTATIONS and self._takes(key, at)}
         for keyword in beside:
             if keyword in ANNOTATIONS and keyword not in kept:

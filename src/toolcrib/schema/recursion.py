@@ -26,6 +26,10 @@ class Definitions:
     def name(self, ref: str) -> str:
         return ref.removeprefix("#/$defs/")
 
+    def free_name(self, wished: str) -> str:
+        """The name itself where no definition has it, else one like it."""
+        return self.free_name(f"{wished}_") if wished in self._named else wished
+
     def affordable_depth(self) -> int:
         """The number of references that may be expanded on one path from the root so that the whole stays
         within `MAX_NODES`.

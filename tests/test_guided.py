@@ -203,6 +203,11 @@ def test_the_ladder_goes_down_when_lowering_and_after_a_refusal() -> None:
     assert second is not None and second.blockers == ("native: 400: compiled grammar is too large",)
     many = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(25)}}
     assert lower(many, "anthropic").rung == "forced tool"
+    # a tool's input may not have such names there, a native answer may
+    refused = {"type": "object", "properties": {f"字段{at}": {"type": "string"} for at in range(30)}}
+    for target in ("anthropic", "bedrock"):
+        assert lower(refused, target).rung == "text"
+        assert lower({"type": "object", "properties": {"城市": {"type": "string"}}}, target).rung == "native"
     assert "25 optional properties" in lower(many, "anthropic").blockers[0]
     with pytest.raises(ValueError, match="no rung 'strict tool'"):
         lower(POINT, "vllm", rung="strict tool")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from toolcrib.schema.dialects import ANTHROPIC_NAMES
 from toolcrib.schema.keywords import children, types_of
 
-__all__ = ["anthropic_limits", "nodes_of", "openai_limits"]
+__all__ = ["anthropic_limits", "anthropic_names", "nodes_of", "openai_limits"]
 
 OPENAI_PROPERTIES: Final = 5_000
 OPENAI_DEPTH: Final = 10
@@ -68,3 +69,10 @@ def anthropic_limits(schema: Mapping[str, Any]) -> str:
     if unions > ANTHROPIC_UNIONS:
         return f"{unions} properties of several types, at most {ANTHROPIC_UNIONS} are taken"
     return ""
+
+
+def anthropic_names(schema: Mapping[str, Any]) -> str:
+    """The name of a field that Anthropic refuses in a tool's input, in words; "" for none."""
+    refused = (name for name in schema.get("properties", ()) if not ANTHROPIC_NAMES.fullmatch(name))
+    name = next(refused, None)
+    return "" if name is None else f"{name!r} is no name that a tool's parameter may have"

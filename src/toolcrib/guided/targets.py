@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from toolcrib.dataclass import dataclass
 from toolcrib.guided import wire
-from toolcrib.guided.limits import anthropic_limits, openai_limits
+from toolcrib.guided.limits import anthropic_limits, anthropic_names, openai_limits
 from toolcrib.guided.lowered import Guarantee, RungName
 from toolcrib.guided.weak import CAPITALS, INTEGERS, PATTERNS, UNDOCUMENTED, Weak
 
@@ -125,7 +125,7 @@ _ROWS: Final = (
         rungs=(
             _CLAUDE(name="native", write=wire.anthropic_schema, not_with=("citations", "prefill")),
             _CLAUDE(name="strict tool", write=wire.anthropic_strict_tool, not_with=("thinking",)),
-            _forced(wire.anthropic_tool, "anthropic", not_with=("thinking",)),
+            _forced(wire.anthropic_tool, "anthropic", limits=anthropic_names, not_with=("thinking",)),
         ),
     ),
     ServerTarget(
@@ -145,7 +145,7 @@ _ROWS: Final = (
         rungs=(
             _CLAUDE(name="native", write=wire.bedrock_schema, not_with=("citations",)),
             _CLAUDE(name="strict tool", write=wire.bedrock_strict_tool, not_with=("thinking",)),
-            _forced(wire.bedrock_tool, "bedrock", not_with=("thinking",)),
+            _forced(wire.bedrock_tool, "bedrock", limits=anthropic_names, not_with=("thinking",)),
         ),
     ),
     ServerTarget(

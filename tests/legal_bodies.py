@@ -42,6 +42,13 @@ def check_names(names: Iterable[str]) -> None:
         assert NAME.fullmatch(name), name
 
 
+def check_arguments(text: str) -> None:
+    """Arguments as text are an object, without numbers that JSON does not have, or that no reader can hold."""
+    arguments = json.loads(text)
+    assert isinstance(arguments, dict), text
+    json.dumps(arguments, allow_nan=False)
+
+
 def check_content(content: Any) -> None:
     """Content is a text or a list of blocks, and says something."""
     assert content, "empty content"
@@ -72,7 +79,7 @@ def check_chat(body: dict[str, Any], legal: re.Pattern[str] = CHAT_ID) -> None:
             asked.append(call["id"])
             if call.get("type", "function") == "function":
                 check_names([call["function"]["name"]])
-                assert isinstance(json.loads(call["function"]["arguments"]), dict)
+                check_arguments(call["function"]["arguments"])
             else:
                 check_names([call["custom"]["name"]])
     assert not waiting
@@ -134,6 +141,8 @@ def check_responses(body: dict[str, Any]) -> None:
         if kind in ("function_call", "custom_tool_call"):
             waiting.add(item["call_id"])
             assert isinstance(item.get("arguments", item.get("input")), str)
+            if kind == "function_call":
+                json.dumps(json.loads(item["arguments"]), allow_nan=False)
         elif kind.endswith("call_output"):
             waiting.remove(item["call_id"])
         elif kind == "message":

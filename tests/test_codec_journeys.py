@@ -199,7 +199,7 @@ def body_for(
     codec, model, extras = ROUTES[route]
     request = Request(conversation, tools, choice, extras=extras)
     body = codec.request(request, model=model, stream=False)
-    json.dumps(body)
+    json.dumps(body, allow_nan=False)
     return body
 
 
@@ -272,6 +272,7 @@ def test_signatures_go_back_to_whom_they_came_from(route: str) -> None:
         [Message("assistant", [Reasoning("only thought")])],
         [Message("tool", [ResultPart(ToolCall("lost", "{}", "call_9"), ToolResult.of("found"))])],
         [Message.user("a"), Message("assistant", [ToolCall("f", "{", "1"), Text("after"), ToolCall("f")])],
+        [Message.assistant(ToolCall("f", '{"n": 1e999}'), ToolCall("f", {"n": [float("inf")]}))],
         [Message.user("a", File(data="AAAA", media_type="application/pdf"), File(url="https://e.org/x.pdf"))],
     ],
     ids=lambda conversation: ",".join(m.role for m in conversation) or "nothing",

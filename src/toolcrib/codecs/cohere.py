@@ -20,7 +20,7 @@ from toolcrib.codecs.wire_json import (
     arguments_object,
     as_dict,
     compact,
-    json_object,
+    is_json_object,
     own_extras,
     own_item,
 )
@@ -224,9 +224,9 @@ def _data(part: Text | Json | Media) -> dict[str, Any]:
 
 def _sendable(call: ToolCall) -> str:
     """Arguments as the text of a JSON object; a call without arguments gets "{}"."""
-    if not isinstance(call.arguments, str):
-        return compact(call.arguments)
-    if call.arguments.strip() in NO_ARGUMENTS:
-        return "{}"
-    sound = json_object(call.arguments) is not None
-    return call.arguments if sound else compact(arguments_object(call.arguments))
+    if isinstance(call.arguments, str):
+        if call.arguments.strip() in NO_ARGUMENTS:
+            return "{}"
+        if is_json_object(call.arguments):
+            return call.arguments
+    return compact(arguments_object(call.arguments))

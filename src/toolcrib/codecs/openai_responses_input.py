@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from toolcrib.codecs.openai_responses_answer import CALLS, kept_by
 from toolcrib.codecs.openai_responses_native import NATIVE, output_of
 from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep
 from toolcrib.codecs.wire_json import (
+    STANDARD,
     arguments_object,
     as_dict,
     as_list,
@@ -273,7 +273,7 @@ def _sendable(call: ToolCall, kind: str) -> str:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        STANDARD.decode(text)
     except (ValueError, RecursionError):
         return False
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +18,16 @@ LARGEST = 10**12  # count or cost that a server can mean
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _no_number(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON, or too large for a number")
 
 
-STANDARD = json.JSONDecoder(parse_constant=_no_number)
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
 
+
+STANDARD = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
 
 _WIRE = json.JSONDecoder(parse_float=written_number)
 
@@ -93,7 +98,9 @@ def is_json_object(text: str) -> bool:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """The JSON object of a text; None for anything else, also for NaN and infinities, which no provider accepts."""
+    """The JSON object of a text; None for anything else, also for NaN and infinities (1e999 is read as one), which no
+    provider accepts.
+    """
     try:
         value = STANDARD.decode(text)
     except (ValueError, RecursionError):
@@ -114,11 +121,25 @@ def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
     What cannot be read is kept as text under the key that Anthropic's documentation suggests for it.
     """
     if isinstance(arguments, dict):
-        return arguments
+        return arguments if _is_finite(arguments) else {"INVALID_JSON": compact(arguments)}
     if not arguments.strip():
         return {}
     value = json_object(arguments)
     return {"INVALID_JSON": arguments} if value is None else value
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether all numbers in a value are finite: others cannot be sent."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+        elif isinstance(item, float) and not math.isfinite(item):
+            return False
+    return True
 
 
 def joined(pieces: list[str]) -> str:

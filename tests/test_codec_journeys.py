@@ -17,6 +17,7 @@ from toolcrib.codecs.catalog import codec_named
 from toolcrib.codecs.codec import Codec
 from toolcrib.codecs.left_out import left_out
 from toolcrib.codecs.tool_names import wire_names
+from toolcrib.codecs.wire_json import encodable
 from toolcrib.content import File, Image, Json, Text
 from toolcrib.messages import (
     Message,
@@ -53,6 +54,8 @@ ROUTES: dict[str, tuple[Codec, str, dict[str, Any]]] = {
 }
 ODD_NAMES = ("search", "mcp:files/read.file", "x" * 80, "日本語", "a.b", "a:b", "", "9lives")
 ODD_IDS = ("", "null", "call_1", "functions.search:0", "é", "y" * 90, "toolu_01")
+
+DEEP = '{"n": ' + "[" * 600 + "]" * 600 + "}"
 
 
 def chat(calls: list[dict[str, Any]], mark: str, *, think: bool, speak: bool) -> dict[str, Any]:
@@ -199,7 +202,7 @@ def body_for(
     codec, model, extras = ROUTES[route]
     request = Request(conversation, tools, choice, extras=extras)
     body = codec.request(request, model=model, stream=False)
-    json.dumps(body, allow_nan=False)
+    json.dumps(encodable(body), allow_nan=False)
     return body
 
 
@@ -273,6 +276,7 @@ def test_signatures_go_back_to_whom_they_came_from(route: str) -> None:
         [Message("tool", [ResultPart(ToolCall("lost", "{}", "call_9"), ToolResult.of("found"))])],
         [Message.user("a"), Message("assistant", [ToolCall("f", "{", "1"), Text("after"), ToolCall("f")])],
         [Message.assistant(ToolCall("f", '{"n": 1e999}'), ToolCall("f", {"n": [float("inf")]}))],
+        [Message.assistant(ToolCall("f", DEEP), ToolCall("f", json.loads(DEEP)))],
         [Message.user("a", File(data="AAAA", media_type="application/pdf"), File(url="https://e.org/x.pdf"))],
     ],
     ids=lambda conversation: ",".join(m.role for m in conversation) or "nothing",

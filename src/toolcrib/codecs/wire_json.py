@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.frozen import EMPTY
-from toolcrib.json_text.lenient_grammar import written_number
+from toolcrib.json_text.lenient_grammar import MAX_DEPTH, written_number
 from toolcrib.messages import Opaque
 
 MAX_REMEMBERED = 2_000  # characters of arguments of which it is remembered that they are an object
@@ -118,27 +118,26 @@ def arguments_as_written(arguments: Any) -> str | dict[str, Any]:
 def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
     """A call's arguments as an object, for providers that take nothing else back.
 
-    What cannot be read is kept as text under the key that Anthropic's documentation suggests for it.
+    What cannot be read, or not be sent because it is nested too deeply or holds an infinity, is kept as text under the
+    key that Anthropic's documentation suggests for it.
     """
-    if isinstance(arguments, dict):
-        return arguments if _is_finite(arguments) else {"INVALID_JSON": compact(arguments)}
+    if not isinstance(arguments, str):
+        return arguments if _is_sendable(arguments) else {"INVALID_JSON": compact(arguments)}
     if not arguments.strip():
         return {}
     value = json_object(arguments)
-    return {"INVALID_JSON": arguments} if value is None else value
+    return value if value is not None and _is_sendable(value) else {"INVALID_JSON": arguments}
 
 
-def _is_finite(value: Any) -> bool:
-    """Whether all numbers in a value are finite: others cannot be sent."""
-    waiting = [value]
+def _is_sendable(value: Any) -> bool:
+    """Whether a value is as flat as a toolbox takes it, and has no infinity, which is not JSON."""
+    waiting = [(value, 0)]
     while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
-        elif isinstance(item, float) and not math.isfinite(item):
+        item, depth = waiting.pop()
+        if depth > MAX_DEPTH or (isinstance(item, float) and not math.isfinite(item)):
             return False
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
+        waiting += [(each, depth + 1) for each in inner if not isinstance(each, str)]
     return True
 
 

@@ -20,6 +20,7 @@ from toolcrib.codecs import Codec, Decoder, JSONEvents, ModelError
 from toolcrib.codecs.catalog import CODECS, codec_named
 from toolcrib.codecs.codec import last_chunks
 from toolcrib.codecs.ndjson import JSONLines
+from toolcrib.codecs.wire_json import encodable
 from toolcrib.messages import CallChunk, Chunk, Request, Response, RestartChunk, TextChunk
 
 
@@ -76,7 +77,8 @@ def decoded(decoder: Decoder, events: list[Event], chunks: list[Chunk]) -> Respo
 def sent_back(codec: Codec, result: Outcome) -> None:
     """An answer can be sent back, whatever it was made of."""
     if result[0] == "answer":
-        codec.request(Request([result[1].message]), model="m", stream=False)
+        body = codec.request(Request([result[1].message]), model="m", stream=False)
+        json.dumps(encodable(body), allow_nan=False).encode()
 
 
 SAID_AGAIN = frozenset({"openai_responses"})  # at the end all comes once more, and it is that which counts

@@ -154,8 +154,8 @@ class Encoded(list[Any]):
 
 
 def encodable(value: Any) -> Any:
-    """JSON data that can be encoded as UTF-8: a lone surrogate becomes U+FFFD. Returns a text that needs no
-    change itself.
+    """JSON data that can be encoded as UTF-8: a lone surrogate becomes U+FFFD, an infinity or NaN its name. Returns a
+    text that needs no change itself.
     """
     if isinstance(value, str):
         if value.isascii() or not SURROGATE.search(value):
@@ -172,6 +172,8 @@ def encodable(value: Any) -> Any:
         return made
     if isinstance(value, list | tuple):
         return value if isinstance(value, Encoded) else [encodable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
     return value
 
 

@@ -95,9 +95,9 @@ class _Lowering:
         root = self._root
         if self._object_root:
             root = object_root(root, self.definitions, at.told, self._lose_at(at))
-            if self._has_other_names(root):
-                self._root_keywords, root = NAMING_ROOT, {**root}
         self._rewritten_root = root is not self._root
+        if self._has_other_names(root):
+            self._root_keywords, self._rewritten_root = NAMING_ROOT, True
         out = self._node(root, at)
         lowered: dict[str, Schema] = {}
         while missing := [ref for ref, name in self._used.items() if name and name not in lowered]:

@@ -7,6 +7,7 @@ A single such name makes Anthropic, and Bedrock for Anthropic's models, refuse t
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from toolcrib.codecs.tool_names import inverse, legal_names, wire_names
 from toolcrib.dataclass import dataclass, field
 from toolcrib.messages import Request
 from toolcrib.schema.dialects import ANTHROPIC_NAMES
+from toolcrib.spec import ToolSpec
 
 __all__ = ["OtherNames", "names_in_answer", "names_in_request", "renamed_keys"]
 
@@ -63,13 +65,15 @@ def names_in_answer(
 
 def _wire_parameters(request: Request | None, dialect: str) -> dict[str, dict[str, str]]:
     """By tool: maps our names of its parameters to wire names, for names that cannot be sent."""
-    found: dict[str, dict[str, str]] = {}
-    for spec in request.tools if request is not None else ():
-        names = spec.in_dialect(dialect).get("properties", {})
-        if not all(map(ANTHROPIC_NAMES.fullmatch, names)):
-            illegal = sorted(name for name in names if not ANTHROPIC_NAMES.fullmatch(name))
-            found[spec.name] = legal_names(illegal, set(names).difference(illegal))
-    return found
+    specs = request.tools if request is not None else ()
+    return {spec.name: names for spec in specs if (names := _wire_names_of(spec, dialect))}
+
+
+@functools.lru_cache(1024)  # each turn asks for all tools twice
+def _wire_names_of(spec: ToolSpec, dialect: str) -> dict[str, str]:
+    names = spec.in_dialect(dialect).get("properties", {})
+    illegal = sorted(name for name in names if not ANTHROPIC_NAMES.fullmatch(name))
+    return legal_names(illegal, set(names).difference(illegal))
 
 
 def _renamed_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from tests.bedrock_wire import END, delta, start, stop
+from toolcrib import Effect, Toolbox, tool
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
@@ -136,12 +138,56 @@ def test_they_come_back_as_the_tool_knows_them(kind: str, length: int) -> None:
         '{"$top: 1',
         "null",
         '{"a": 1}}}',
-        '"$top": 1',
-        '{"b": {"$top": 1}}',
+        '{"a": "$top", "b": ["$top", "$top: 1"], "c": "\\"$top\\": 1"}',
     ],
 )
 def test_what_cannot_be_read_or_is_no_parameter_stays_as_it_was_written(text: str) -> None:
     assert renamed_keys(text, {"$top": "top"}) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('{"top_1": 1}', '{"$top": 1}'),
+        ('{"arguments": {"top_1" : 1}}', '{"arguments": {"$top" : 1}}'),
+        ('{"input": [{"top_1": 1}], "top_1": "top_1: 1"}', '{"input": [{"$top": 1}], "$top": "top_1: 1"}'),
+        ("{'top_1': 1, \"b\": 'top_1'}", '{"$top": 1, "b": \'top_1\'}'),
+        ('{b: "top_1", top_1: 1,}', '{b: "top_1", "$top": 1,}'),
+        ('```json\n{"top_1": 1}\n```', '```json\n{"$top": 1}\n```'),
+        ('{"top_1": "cut', '{"$top": "cut'),
+    ],
+)
+def test_a_name_is_put_back_wherever_repair_reads_one(written: str, read: str) -> None:
+    assert renamed_keys(written, {"top_1": "$top"}) == read
+    with suppress(ValueError):
+        assert renamed_keys(json.loads(written), {"top_1": "$top"}) == json.loads(read)
+
+
+@pytest.mark.parametrize("kind", CODECS)
+async def test_arguments_with_other_names_are_repaired_like_any(kind: str) -> None:
+    @tool(
+        effect=Effect.READ,
+        secrets=(),
+        params={"properties": {"$top": {"type": "integer"}}, "required": ["$top"]},
+    )
+    def items(params: dict[str, Any]) -> str:
+        """List items."""
+        return str(params["$top"])
+
+    box = Toolbox([items])
+    request = Request([Message.user("Go.")], (await box.tool_list()).specs)
+    ((_, schema),) = sent_tools(CODECS[kind]().request(request, model="m", stream=False))
+    (wire,) = schema["properties"]
+    for text in (f'{{"arguments": {{"{wire}": 1}}}}', f"{{'{wire}': '1',}}"):
+        decoder = CODECS[kind]().decoder(request)
+        for event in streamed_answer(kind, "items", [text]):
+            decoder.feed(event)
+        (call,) = decoder.finish().message.calls
+        assert (await box.call(call)).text == "1"
+    (call,) = (
+        CODECS[kind]().response(whole_answer(kind, "items", {"input": {wire: 1}}), request).message.calls
+    )
+    assert (await box.call(call)).text == "1"
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\n", "$a", "é"])

@@ -302,7 +302,7 @@ def _part(block: dict[str, Any], arguments: Any, provider: str, names: OtherName
         }
         return ToolCall(
             name,
-            names.arguments(name, arguments_as_written(arguments)),
+            names.written_arguments(name, arguments_as_written(arguments)),
             known_id(block.get("id")),
             extras_for(provider, own),
         )

@@ -103,7 +103,7 @@ def _part_of(block: dict[str, Any], arguments: Any, provider: str, names: OtherN
         given = use.get("input") if arguments is None else arguments
         return ToolCall(
             name,
-            names.arguments(name, arguments_as_written(given)),
+            names.written_arguments(name, arguments_as_written(given)),
             known_id(use.get("toolUseId")),
             extras_for(provider, own),
         )

@@ -15,14 +15,18 @@ from typing import Any
 
 from toolcrib.codecs.tool_names import inverse, legal_names, wire_names
 from toolcrib.dataclass import dataclass, field
+from toolcrib.json_text.lenient_grammar import MAX_DEPTH
 from toolcrib.messages import Request
 from toolcrib.schema.dialects import ANTHROPIC_NAMES
 from toolcrib.spec import ToolSpec
 
 __all__ = ["OtherNames", "names_in_answer", "names_in_request", "renamed_keys"]
 
-# The closing quote may be missing: a string that was cut off reaches to the end of the text, which is scanned once.
-TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[\[\]{}]', re.DOTALL)
+# A string or a bare word, and the colon behind it if it is a key. A string that was cut off has no closing quote and
+# reaches to the end of the text, which is scanned once.
+TOKEN = re.compile(
+    r"""("[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|[A-Za-z0-9_.-]++)(\s*+:)?""", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,14 @@ class OtherNames:
         return self.tools.get(name, name)
 
     def arguments(self, tool: str, arguments: Any) -> Any:
-        """Arguments of a tool, by our name of it, with the other names of its parameters."""
+        """An object of arguments of a tool, by our name of it, with the other names of its parameters."""
+        names = self.parameters.get(tool)
+        if not names or not isinstance(arguments, dict):
+            return arguments
+        return {names.get(name, name): value for name, value in arguments.items()}
+
+    def written_arguments(self, tool: str, arguments: Any) -> Any:
+        """Arguments of a tool as a model wrote them, with the other names of its parameters."""
         return renamed_keys(arguments, self.parameters.get(tool, {}))
 
     def schema(self, tool: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -88,31 +99,35 @@ def _renamed_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dic
 
 
 def renamed_keys(arguments: Any, names: Mapping[str, str]) -> Any:
-    """Arguments, an object or JSON text, with the names of parameters replaced. The rest of a text stays as it is.
+    """What a model wrote, as an object or text, with the wire names of parameters replaced; the rest stays as it is.
 
-    >>> renamed_keys('{"_top": 1.50, "in": {"_top": "{"}}', {"_top": "$top"})
-    '{"$top": 1.50, "in": {"_top": "{"}}'
+    Wire names are replaced wherever they are keys, as no other key has such a name: models wrap arguments in a further
+    object, and write nested objects with the names of outer ones.
+
+    >>> renamed_keys('{"arguments": {"_top_81bf98e4": 1.50}}', {"_top_81bf98e4": "$top"})
+    '{"arguments": {"$top": 1.50}}'
     """
-    if not names or not isinstance(arguments, str | dict):
+    if not names:
         return arguments
-    if isinstance(arguments, dict):
-        return {names.get(name, name): value for name, value in arguments.items()}
-    depth = 0
+    if not isinstance(arguments, str):
+        return _renamed_inside(arguments, names, MAX_DEPTH)
 
     def renamed(token: re.Match[str]) -> str:
-        nonlocal depth
-        if token[1] is None:
-            depth += 1 if token[0] in "{[" else -1
-        elif token[2] is not None and depth == 1:
-            try:
-                name = names.get(json.loads(token[1], strict=False))
-            except ValueError:  # an escape that JSON does not have
-                name = None
-            if name is not None:
-                return json.dumps(name, ensure_ascii=False) + token[2]
-        return token[0]
+        name = names.get(token[1].strip("\"'")) if token[2] is not None else None
+        return token[0] if name is None else json.dumps(name, ensure_ascii=False) + token[2]
 
     return TOKEN.sub(renamed, arguments)
+
+
+def _renamed_inside(value: Any, names: Mapping[str, str], depth: int) -> Any:
+    """The value with its keys replaced. What is nested too deeply for any tool stays as it is."""
+    if depth < 0:
+        return value
+    if isinstance(value, dict):
+        return {
+            names.get(name, name): _renamed_inside(inner, names, depth - 1) for name, inner in value.items()
+        }
+    return [_renamed_inside(inner, names, depth - 1) for inner in value] if isinstance(value, list) else value
 
 
 def _described_by_name(name: str, node: Any) -> Any:

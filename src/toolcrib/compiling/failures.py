@@ -39,10 +39,6 @@ def _bound(number: str, moment: str) -> Callable[[Any], str]:
     return say
 
 
-def _plural(count: Any, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 # What a limit says, with the value of its context that the words need. The schema has no keyword for most of them.
 WORDS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "greater_than": ("gt", _bound("greater than", "after")),
@@ -50,14 +46,14 @@ WORDS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "less_than": ("lt", _bound("less than", "before")),
     "less_than_equal": ("le", _bound("at most", "not after")),
     "multiple_of": ("multiple_of", lambda n: f"a multiple of {n}"),
-    "decimal_max_digits": ("max_digits", lambda n: f"at most {_plural(n, 'digit')} in total"),
+    "decimal_max_digits": ("max_digits", lambda n: f"at most {counted(n, 'digit')} in total"),
     "decimal_max_places": (
         "decimal_places",
-        lambda n: f"at most {_plural(n, 'digit')} after the decimal point",
+        lambda n: f"at most {counted(n, 'digit')} after the decimal point",
     ),
     "decimal_whole_digits": (
         "whole_digits",
-        lambda n: f"at most {_plural(n, 'digit')} before the decimal point",
+        lambda n: f"at most {counted(n, 'digit')} before the decimal point",
     ),
     "decimal_parsing": ("", lambda _: 'a number, which may be written as text such as "12.50"'),
     "finite_number": ("", lambda _: "a finite number"),
@@ -70,19 +66,19 @@ WORDS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "timezone_offset": ("tz_expected", lambda n: f"with an offset of {counted(n, 'second')} from UTC"),
     "string_not_ascii": ("", lambda _: "ASCII characters only"),
     "string_unicode": ("", lambda _: "whole characters"),
-    "bytes_too_short": ("min_length", lambda n: f"at least {_plural(n, 'byte')}"),
-    "bytes_too_long": ("max_length", lambda n: f"at most {_plural(n, 'byte')}"),
+    "bytes_too_short": ("min_length", lambda n: f"at least {counted(n, 'byte')}"),
+    "bytes_too_long": ("max_length", lambda n: f"at most {counted(n, 'byte')}"),
     "bytes_invalid_encoding": ("encoding", lambda name: f"written in {name}"),
-    "too_short": ("min_length", lambda n: f"at least {_plural(n, 'item')}"),
-    "too_long": ("max_length", lambda n: f"at most {_plural(n, 'item')}"),
-    "string_too_short": ("min_length", lambda n: f"at least {_plural(n, 'character')}"),
-    "string_too_long": ("max_length", lambda n: f"at most {_plural(n, 'character')}"),
+    "too_short": ("min_length", lambda n: f"at least {counted(n, 'item')}"),
+    "too_long": ("max_length", lambda n: f"at most {counted(n, 'item')}"),
+    "string_too_short": ("min_length", lambda n: f"at least {counted(n, 'character')}"),
+    "string_too_long": ("max_length", lambda n: f"at most {counted(n, 'character')}"),
     "string_pattern_mismatch": ("pattern", lambda text: f"matches {text}"),
     "set_item_not_hashable": ("", lambda _: "items that are no lists and no objects"),
     "int_parsing_size": ("", lambda _: "an integer of fewer digits"),
     "json_invalid": ("", lambda _: "valid JSON as text"),
     "url_scheme": ("expected_schemes", lambda names: f"that begins with {_schemes(names)}"),
-    "url_too_long": ("max_length", lambda n: f"at most {_plural(n, 'character')}"),
+    "url_too_long": ("max_length", lambda n: f"at most {counted(n, 'character')}"),
     "uuid_version": ("expected_version", lambda n: f"of version {n}"),
     "date_parsing": ("error", str),
     "date_from_datetime_parsing": ("error", str),

@@ -70,6 +70,7 @@ def _values(values: Any) -> str:
 
 
 def _plural(count: Any, noun: str) -> str:
+    """A number of a schema, which may be of any type there, written as the schema has it."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

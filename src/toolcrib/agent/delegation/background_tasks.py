@@ -88,9 +88,7 @@ class BackgroundTask:
         finally:
             self.seconds = time.monotonic() - self._started
         if late := self._messages.unread:
-            self.text += (
-                f"\n[It ended before it read {len(late)} message{'s' if len(late) > 1 else ''} of yours.]"
-            )
+            self.text += f"\n[It ended before it read {counted(len(late), 'message')} of yours.]"
 
     @property
     def running(self) -> bool:

@@ -93,4 +93,4 @@ def _age(memory: Memory, now: float) -> str:
     if memory.expires is None:
         return ago
     left = int((memory.expires - now) // DAY) + 1
-    return f"{ago}, for {left} more day{'s' if left > 1 else ''}"
+    return f"{ago}, for {counted(left, 'more day')}"

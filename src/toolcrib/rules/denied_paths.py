@@ -13,6 +13,7 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from toolcrib.access import PATHS, Access, DeniedPaths, Reach
+from toolcrib.command.sandbox.files.paths import within
 from toolcrib.command.sandbox.files.placeholders import is_placeholder
 from toolcrib.dataclass import dataclass
 from toolcrib.rules.folder_cache import FOLDER, LINK, FolderCache, FolderEntry
@@ -36,7 +37,7 @@ def find_denied_paths(
     """The paths that deny rules take from a call: below a workspace and other folders, elsewhere if named in full."""
     search = _Search(rules, request, root, folders)
     search.below(root, "", search.relative_state(root, ""))
-    outside = [folder for folder in others if not _is_below(folder, root)]
+    outside = [folder for folder in others if not within(folder, root)]
     for folder in outside:
         search.below(folder, folder, search.relative_state(folder, folder), skipped={root})
     search.below("/", "/", search.absolute_state(), skipped={root, *outside})
@@ -226,7 +227,7 @@ class _Search:
     def _holds_workspace(self, path: str, named: str, link: bool) -> bool:
         """Whether a path leads to a folder above the workspace; the workspace itself is searched for what is denied."""
         real = os.path.realpath(path)
-        holds = real != self.root and _is_below(self.root, real)
+        holds = real != self.root and within(self.root, real)
         if holds and link:
             self.incomplete = f"{named} leads to a folder around the workspace"
         return holds
@@ -252,7 +253,7 @@ class _Search:
                 if WILDCARD.search(path):
                     continue
                 if path.startswith("/"):
-                    if not _is_below(path, self.root) or path == self.root:
+                    if not within(path, self.root) or path == self.root:
                         continue
                     path = path[len(self.root) + 1 :]
                 named = posixpath.normpath(path)
@@ -271,9 +272,5 @@ class _Search:
         return DeniedPaths(tuple(sorted(hidden)), tuple(sorted(read_only)), self.incomplete)
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def _is_below_any(path: str, folders: Iterable[str]) -> bool:
-    return any(folder != path and _is_below(path, folder) for folder in folders)
+    return any(folder != path and within(path, folder) for folder in folders)

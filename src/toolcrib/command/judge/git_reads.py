@@ -20,6 +20,7 @@ from toolcrib.command.judge.git_filters import (
     read_settings,
     read_small,
 )
+from toolcrib.command.sandbox.files.paths import within
 
 # Settings that name a file whose lines git shows, at least when they are invalid; `worktree` names a folder to compare.
 OPENS = re.compile(
@@ -45,14 +46,14 @@ def _reads_elsewhere(folder: str, workspace: str) -> str:
         return ""
     top, own = found
     # A workspace may be a folder of a repository, which then counts as a whole.
-    inside = top if _lies_in(workspace, top) else workspace
+    inside = top if within(workspace, top) else workspace
     own = os.path.realpath(own)
     common = os.path.realpath(pointed(f"{own}/commondir", own) or own)
-    if not _lies_in(own, inside) and not _names_back(own, top):
+    if not within(own, inside) and not _names_back(own, top):
         return f"the repository {own}"
-    if _lies_in(own, inside) and not _lies_in(common, inside):
+    if within(own, inside) and not within(common, inside):
         return f"the repository {common}"
-    if _lies_in(common, inside):
+    if within(common, inside):
         if lent := _lent(f"{common}/objects", inside):
             return f"the objects in {lent}"
         if leads := next(filter(None, (_leads_out(at, inside) for at in dict.fromkeys((common, own)))), ""):
@@ -63,7 +64,7 @@ def _reads_elsewhere(folder: str, workspace: str) -> str:
             place = os.path.realpath(path_in(match[2], own if is_folder else top))
             if is_folder and place == top:
                 continue
-            if not _lies_in(place, inside) or (not is_folder and paths.may_hold_secrets(place)):
+            if not within(place, inside) or (not is_folder and paths.may_hold_secrets(place)):
                 return f"{place}, which a setting names ({match[1].decode()})"
     return ""
 
@@ -83,7 +84,7 @@ def _lent(objects: str, inside: str) -> str:
                 raise NotUnderstood
             if line and not line.startswith(b"#"):
                 waiting.append(os.path.realpath(os.path.join(at, os.fsdecode(line))))
-                if not _lies_in(waiting[-1], inside):
+                if not within(waiting[-1], inside):
                     return waiting[-1]
     return ""
 
@@ -108,7 +109,7 @@ def _leads_out(repository: str, inside: str) -> str:
                     continue
                 if entry.is_symlink():
                     leads = os.path.realpath(entry.path)
-                    if not _lies_in(leads, inside) or paths.may_hold_secrets(leads):
+                    if not within(leads, inside) or paths.may_hold_secrets(leads):
                         return leads
                     waiting += [leads] if os.path.isdir(leads) else []
                 elif entry.is_dir() and not (len(entry.name) == 2 and at.endswith("/objects")):
@@ -124,7 +125,3 @@ def _names_back(own: str, top: str) -> bool:
         if match[1].lower() == b"worktree":
             return os.path.realpath(path_in(match[2], own)) == top
     return False
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -25,6 +25,7 @@ from toolcrib.command.plan import (
 )
 from toolcrib.command.programs.options import Access, Effect, worst
 from toolcrib.command.programs.xargs import xargs_form
+from toolcrib.command.sandbox.files.paths import within
 from toolcrib.dataclass import dataclass
 
 MAX_FOLDERS = 8  # folders that a command might run in, after several cd
@@ -231,7 +232,7 @@ class PlanJudge:
             except (NotUnderstood, OSError, ValueError):
                 continue  # `git_reads_elsewhere` reports it
             if found is None or not all(
-                _lies_in(posixpath.join(at, one.path), found[0]) for one in known.operands
+                within(posixpath.normpath(posixpath.join(at, one.path)), found[0]) for one in known.operands
             ):
                 return True
         return False
@@ -240,10 +241,6 @@ class PlanJudge:
 def with_pipes_named(words: Iterable[Word]) -> list[Word]:
     """The words, with `/dev/stdin` in the place of each `<( … )`: to the program it is a pipe that it reads."""
     return [word if word.piped is None else Word((STDIN,)) for word in words]
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return paths.relative(posixpath.normpath(path), folder) != path
 
 
 def _in_repository(one: TouchedPath, at: str, links: Links) -> Iterator[Operand]:

@@ -22,7 +22,10 @@ __all__ = [
     "NOCTTY",
     "NOFOLLOW",
     "NONBLOCK",
+    "READ_FILE",
+    "READ_FOLDER",
     "RELATIVE",
+    "THROUGH_FOLDER",
     "FolderHandle",
     "close_handle",
     "copy_attributes",
@@ -53,6 +56,11 @@ NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 NOCTTY: int = getattr(os, "O_NOCTTY", 0)
 CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BINARY: int = getattr(os, "O_BINARY", 0)
+# Flags that open a file or a folder and nothing that a link in its place leads to. A pipe is not waited for.
+READ_FILE = os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC
+READ_FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
+# A folder on the way to another needs no right to be listed.
+THROUGH_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 ACCESS_LIST = "system.posix_acl_access"
 # Errors of file systems that allow a file only one name, or no further name.
 NO_SECOND_NAMES = (

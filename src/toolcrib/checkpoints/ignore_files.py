@@ -7,11 +7,8 @@ import stat
 from collections.abc import Collection
 
 from toolcrib.folder_handles import (
-    CLOEXEC,
-    DIRECTORY,
-    NOCTTY,
-    NOFOLLOW,
-    NONBLOCK,
+    READ_FILE,
+    READ_FOLDER,
     FolderHandle,
     close_handle,
     open_in,
@@ -29,8 +26,6 @@ from toolcrib.ignore_rules import (
 )
 
 __all__ = ["IgnoreFiles"]
-
-READ = os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC
 
 
 class IgnoreFiles:
@@ -50,7 +45,7 @@ class IgnoreFiles:
         try:
             for depth in range(len(parts)):
                 if depth:
-                    inner = open_in(handle, parts[depth - 1], READ | DIRECTORY)
+                    inner = open_in(handle, parts[depth - 1], READ_FOLDER)
                     close_handle(handle)
                     handle = inner
                 above = found[-1] if found else IgnoreRules()
@@ -104,9 +99,9 @@ def _open_below(folder: FolderHandle, path: str) -> FolderHandle:
     """Open a file below a folder without following a link. Raises OSError."""
     above, _, name = path.rpartition("/")
     if not above:
-        return open_in(folder, name, READ)
+        return open_in(folder, name, READ_FILE)
     inner = _open_below(folder, above)
     try:
-        return open_in(inner, name, READ)
+        return open_in(inner, name, READ_FILE)
     finally:
         close_handle(inner)

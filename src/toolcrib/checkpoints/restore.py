@@ -20,15 +20,16 @@ from toolcrib.checkpoints.undo_plan import UndoStep
 from toolcrib.folder_handles import (
     BINARY,
     CLOEXEC,
-    DIRECTORY,
     NOFOLLOW,
-    NONBLOCK,
+    READ_FILE,
+    READ_FOLDER,
     FolderHandle,
     close_handle,
     copy_attributes,
     link_target,
     make_folder,
     open_in,
+    remove_folder_in,
     remove_in,
     rename_in,
     status_in,
@@ -37,7 +38,6 @@ from toolcrib.folder_handles import (
 __all__ = ["Restorer"]
 
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC | BINARY
-ENTER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 SYNCED_ONE_BY_ONE = 200  # files; where there are more, the whole system writes out what it holds, once
 CHANGED = "it changed during the undo"
 
@@ -122,7 +122,7 @@ class Restorer:
             self._set_aside(step.path, folder, name)
         elif have.kind == FOLDER:
             try:
-                _remove_folder(folder, name)
+                remove_folder_in(folder, name)
             except OSError as problem:
                 if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
@@ -221,10 +221,10 @@ class Restorer:
 
     def _entered(self, folder: FolderHandle, name: str, path: str) -> FolderHandle:
         try:
-            return entered(open_in(folder, name, ENTER))
+            return entered(open_in(folder, name, READ_FOLDER))
         except PermissionError:
             self._open_up(folder, name, path)
-            return open_in(folder, name, ENTER)
+            return open_in(folder, name, READ_FOLDER)
 
     def _make_writable(self, handle: FolderHandle, path: str) -> None:
         if isinstance(handle, int):
@@ -257,7 +257,7 @@ class Restorer:
     def _give_mode_back(self, path: str) -> None:
         with suppress(OSError):
             above, _, name = path.rpartition("/")
-            handle = open_in(self._folder(above, writable=False), name, ENTER)
+            handle = open_in(self._folder(above, writable=False), name, READ_FOLDER)
             try:
                 if isinstance(handle, int):
                     set_mode(handle, self._modes[path])
@@ -296,7 +296,7 @@ class Restorer:
         if same and entry.changed_ns == now.st_ctime_ns:
             return True
         try:
-            fd = open_in(folder, name, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
+            fd = open_in(folder, name, READ_FILE)
         except PermissionError:  # nobody could have written it without changing its mode
             return same
         if not isinstance(fd, int):
@@ -334,10 +334,3 @@ def _make_link(target: str, folder: FolderHandle, name: str) -> None:
         os.symlink(target, name, dir_fd=folder)
     else:
         os.symlink(target, os.path.join(folder, name))
-
-
-def _remove_folder(folder: FolderHandle, name: str) -> None:
-    if isinstance(folder, int):
-        os.rmdir(name, dir_fd=folder)
-    else:
-        os.rmdir(os.path.join(folder, name))

@@ -21,11 +21,8 @@ from toolcrib.checkpoints.rights import open_up, open_up_root, set_mode
 from toolcrib.command.sandbox.files.placeholders import is_placeholder, may_be_placeholder
 from toolcrib.dataclass import dataclass, field
 from toolcrib.folder_handles import (
-    CLOEXEC,
-    DIRECTORY,
-    NOCTTY,
-    NOFOLLOW,
-    NONBLOCK,
+    READ_FILE,
+    READ_FOLDER,
     FolderHandle,
     close_handle,
     link_target,
@@ -45,7 +42,6 @@ __all__ = ["CheckpointLimits", "TreeScanner"]
 
 # Nanoseconds. A file that changed so shortly before it was read may change again within the same tick of the clock.
 RECENT = 50_000_000
-READ = os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC
 IGNORE_FILES = (IGNORE_FILE, OWN_IGNORE_FILE)  # always covered
 TRIES = 3  # to read a file that is written meanwhile
 
@@ -192,7 +188,7 @@ class _Scan:
     def _listed(self, folder: _Folder, name: str, path: str, *, widened: bool) -> _Folder:
         """An inner folder, open and listed; `widened` gives it the rights for that until it is left."""
         mode = open_up(folder.handle, name, 0o500) if widened else None
-        inner = _Folder(path, open_in(folder.handle, name, READ | DIRECTORY), folder.ignore, mode)
+        inner = _Folder(path, open_in(folder.handle, name, READ_FOLDER), folder.ignore, mode)
         try:
             self._list(inner)
         except BaseException:
@@ -378,12 +374,12 @@ def _same_content(known: PathEntry, status: os.stat_result) -> bool:
 def _open_file(folder: FolderHandle, name: str, *, widened: bool) -> int:
     """Open a file; with `widened` also one that lost the right to be read, and has it for a moment."""
     try:
-        fd = open_in(folder, name, READ)
+        fd = open_in(folder, name, READ_FILE)
     except PermissionError:
         mode = open_up(folder, name, 0o400) if widened else None
         if mode is None:
             raise
-        fd = open_in(folder, name, READ)
+        fd = open_in(folder, name, READ_FILE)
         if isinstance(fd, int):
             set_mode(fd, mode)
     if isinstance(fd, int):

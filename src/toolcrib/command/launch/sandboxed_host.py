@@ -34,14 +34,12 @@ from toolcrib.command.launch.process_tree import (
 )
 from toolcrib.command.sandbox import Launch, Level, Sandbox, SandboxError
 from toolcrib.command.sandbox.files.paths import within_any
-from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
+from toolcrib.folder_handles import READ_FOLDER
 
 if TYPE_CHECKING:
     import asyncio
 
     from toolcrib.command.launch.plan_streams import Streams
-
-FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 async def run_as_plan(
@@ -253,7 +251,7 @@ class SandboxedHost:
         at = os.dup(self.folder)
         for name in filter(None, path.split("/")):
             try:
-                below = os.open(name, FOLDER, dir_fd=at)
+                below = os.open(name, READ_FOLDER, dir_fd=at)
             finally:
                 os.close(at)
             at = below

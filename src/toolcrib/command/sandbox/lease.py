@@ -16,9 +16,8 @@ from contextlib import suppress
 from typing import Any
 
 from toolcrib.command.sandbox.files.removal import remove_tree
-from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
+from toolcrib.folder_handles import READ_FOLDER
 
-OPEN = os.O_RDONLY | CLOEXEC | DIRECTORY | NOFOLLOW
 TRIES = 8
 SCRATCH = "toolcrib-scratch-"
 
@@ -56,7 +55,7 @@ def _lock(path: str) -> int | None:
     import fcntl
 
     try:
-        fd = os.open(path, OPEN)
+        fd = os.open(path, READ_FOLDER)
     except OSError:
         return None
     try:

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from toolcrib.command.sandbox.files.executed_files import PROTECTED, PUT_BACK
 from toolcrib.command.sandbox.files.paths import innermost
 from toolcrib.dataclass import dataclass
+from toolcrib.folder_handles import THROUGH_FOLDER
 
 MAX_FOLDERS = 100_000
 # The kernel goes down each path from its beginning: in a chain of folders, the work grows with the square of its depth.
@@ -173,7 +174,7 @@ def give_rights_to_list(path: str) -> bool:
     No folder that is reached through a link gets them: another command may put one in the place of an outer folder.
     """
     try:
-        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC) if HAS_O_PATH else -1
+        fd = os.open(path, THROUGH_FOLDER) if HAS_O_PATH else -1
         if fd < 0:
             return False
         try:

@@ -24,7 +24,7 @@ from toolcrib.command.sandbox.files.paths import innermost, within, within_any
 from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass, field, replace
-from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
+from toolcrib.folder_handles import READ_FOLDER
 
 SETTINGS = ("config", "config.worktree")
 REMOTES = ("remotes", "branches")
@@ -32,7 +32,6 @@ MAX_HOOKS = 200
 NO_HOOKS = (".sample", ".disabled")
 MAX_SENTENCES = 20
 MAX_LENGTH = 1_000  # characters of a sentence
-FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 REMOVE_BY_HAND = "remove it before git is used there"
 HISTORY_LOST = (
     "the command removed HEAD, objects or refs, which cannot be put back. Tell the user before anything else."
@@ -419,10 +418,10 @@ def _open_folder(folder: str, roots: Sequence[str]) -> Generator[int]:
     No link is followed: other commands may be changing it now.
     """
     root = innermost(folder, roots)
-    fd = os.open(root, FOLDER)
+    fd = os.open(root, READ_FOLDER)
     try:
         for name in filter(None, folder[len(root) :].split("/")):
-            fd, outer = os.open(name, FOLDER, dir_fd=fd), fd
+            fd, outer = os.open(name, READ_FOLDER, dir_fd=fd), fd
             os.close(outer)
         mode = stat.S_IMODE(os.fstat(fd).st_mode)
         if mode & 0o700 != 0o700:

@@ -23,14 +23,12 @@ from contextlib import suppress
 from functools import partial
 
 from toolcrib.command.sandbox.interface import Launch
-from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
+from toolcrib.folder_handles import READ_FOLDER, THROUGH_FOLDER
 
 TIME_OF_A_PLACEHOLDER = 1_000_000_007  # seconds
 NEW = 0o1677  # the mode of one that is just being made: its owner may not enter it
 TRIES = 8
 HAS_FD_PATHS = os.path.isdir("/proc/self/fd")
-OPEN = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
-PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 
 
 def is_placeholder(path: str) -> bool:
@@ -156,7 +154,7 @@ class _Parents:
         if fd is None or not _is_at(fd, folder):
             if fd is not None:
                 os.close(self._descriptors.pop(folder))
-            fd = self._descriptors[folder] = os.open(folder, PASSED)
+            fd = self._descriptors[folder] = os.open(folder, THROUGH_FOLDER)
             if HAS_FD_PATHS and not _is_at(fd, folder):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
         return fd, name
@@ -176,7 +174,7 @@ def _create_and_lock(folder: str, parents: _Parents) -> int | None:
             parent, name = parents.of(folder)
             with suppress(FileExistsError):
                 os.mkdir(name, NEW, dir_fd=parent)
-            fd = os.open(name, OPEN, dir_fd=parent)
+            fd = os.open(name, READ_FOLDER, dir_fd=parent)
         except FileNotFoundError:  # another process has just removed it
             continue
         except OSError:

@@ -19,7 +19,7 @@ from toolcrib.command.sandbox.files.removal import give_rights, remove_tree_in, 
 from toolcrib.command.sandbox.files.running_records import RunningRecords
 from toolcrib.command.sandbox.interface import Launch
 from toolcrib.dataclass import dataclass, replace
-from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW
+from toolcrib.folder_handles import NOFOLLOW, READ_FILE, READ_FOLDER, THROUGH_FOLDER
 
 # Of a protected path, the bytes of a file and the number of files whose content is recorded. What is larger or comes
 # later is compared by its stamp, and set aside if it changed.
@@ -27,9 +27,6 @@ MAX_FILE = 4 << 20
 MAX_FILES = 2_000
 MAX_NAMES = 20_000  # of a protected path; what comes later is left as it is
 MAX_ASIDE = 5  # of a protected path, that are set aside one by one
-LISTED = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
-# A folder on the way to another needs no right to be listed.
-PASSED = getattr(os, "O_PATH", os.O_RDONLY) | DIRECTORY | NOFOLLOW | CLOEXEC
 LOOKED_INTO = os.R_OK | os.X_OK
 USUAL_MODE = 0o755
 NOT_RECORDED = "its content was not recorded"
@@ -172,10 +169,10 @@ def recorded(root: str, paths: Iterable[str]) -> dict[str, dict[str, SavedFile]]
 def _opened(root: str, folder: str) -> Generator[int]:
     """Opens a folder below the root without following a link. Raises OSError."""
     inside = within(folder, root)
-    fd = os.open(root if inside else folder, PASSED & ~NOFOLLOW)
+    fd = os.open(root if inside else folder, THROUGH_FOLDER & ~NOFOLLOW)
     try:
         for name in filter(None, folder[len(root) :].split("/") if inside else ()):
-            below = os.open(name, PASSED, dir_fd=fd)
+            below = os.open(name, THROUGH_FOLDER, dir_fd=fd)
             os.close(fd)
             fd = below
         yield fd
@@ -292,7 +289,7 @@ def _remove_added(root: str, path: str, before: Mapping[str, SavedFile]) -> dict
 def _names(fd: int, name: str) -> list[str]:
     """The names in a folder that has a name in another; none where it is no folder or cannot be listed."""
     try:
-        folder = os.open(name, LISTED, dir_fd=fd)
+        folder = os.open(name, READ_FOLDER, dir_fd=fd)
     except OSError:
         return []
     try:
@@ -350,7 +347,7 @@ def _saved(folder: int, name: str, *, content: bool) -> SavedFile | None:
         if stat.S_ISLNK(kind):
             data = os.fsencode(os.readlink(name, dir_fd=folder))
         elif stat.S_ISREG(kind) and status.st_size <= MAX_FILE and content:
-            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | CLOEXEC, dir_fd=folder)
+            fd = os.open(name, READ_FILE, dir_fd=folder)
             with open(fd, "rb") as file:
                 if stat.S_ISREG(os.fstat(fd).st_mode):
                     data = file.read(MAX_FILE)

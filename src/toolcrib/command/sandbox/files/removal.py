@@ -11,9 +11,8 @@ import shutil
 import stat
 from contextlib import suppress
 
-from toolcrib.folder_handles import CLOEXEC, DIRECTORY, NOFOLLOW, RELATIVE
+from toolcrib.folder_handles import NOFOLLOW, READ_FOLDER, RELATIVE, THROUGH_FOLDER
 
-FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 HAS_O_PATH = hasattr(os, "O_PATH")
 Identity = tuple[int, int]
 
@@ -24,7 +23,7 @@ def remove_tree(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
         return
     with suppress(OSError):
-        parent = os.open(os.path.dirname(path) or ".", FOLDER & ~NOFOLLOW)
+        parent = os.open(os.path.dirname(path) or ".", READ_FOLDER & ~NOFOLLOW)
         try:
             _remove_folder(parent, os.path.basename(path))
         finally:
@@ -56,7 +55,7 @@ def _remove_folder(parent: int, top: str) -> None:
                 continue
             emptied = name
             name, folders, identity = outer.pop()
-            above = os.open("..", FOLDER, dir_fd=fd)
+            above = os.open("..", READ_FOLDER, dir_fd=fd)
             os.close(fd)
             fd = above
             if _identity(fd) != identity:
@@ -71,10 +70,10 @@ def _remove_folder(parent: int, top: str) -> None:
 def _opened(parent: int, name: str) -> int:
     """A folder opened to be changed, with the rights for that. Raises OSError."""
     try:
-        fd = os.open(name, FOLDER, dir_fd=parent)
+        fd = os.open(name, READ_FOLDER, dir_fd=parent)
     except PermissionError:
         give_rights(parent, name)
-        fd = os.open(name, FOLDER, dir_fd=parent)
+        fd = os.open(name, READ_FOLDER, dir_fd=parent)
     with suppress(OSError):
         if os.fstat(fd).st_mode & 0o700 != 0o700:
             os.fchmod(fd, 0o700)
@@ -93,7 +92,7 @@ def set_folder_mode(parent: int, name: str, mode: int) -> None:
     if not HAS_O_PATH:
         os.chmod(name, mode, dir_fd=parent, follow_symlinks=False)
         return
-    fd = os.open(name, os.O_PATH | DIRECTORY | NOFOLLOW | CLOEXEC, dir_fd=parent)
+    fd = os.open(name, THROUGH_FOLDER, dir_fd=parent)
     try:
         os.chmod(f"/proc/self/fd/{fd}", mode)
     finally:

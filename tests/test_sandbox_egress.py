@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import gc
 import os
 import socket
 import subprocess
@@ -289,6 +292,44 @@ def test_a_server_that_does_not_hang_up_does_not_hold_up_the_end_of_a_command(
         assert "200 Connection established" in done.said
         assert not proxies() - before
     assert not caplog.records  # asyncio told of an exception, in the terminal
+
+
+def open_descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
+@pytest.mark.parametrize("lacks", ["a thread", "descriptors"])
+def test_a_proxy_that_cannot_be_started_leaves_nothing_open(
+    lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = backend("bubblewrap")(tmp_path, Level.of("workspace_write", "allowlist", ["a.example:443"]))
+    made.launch(["true"], cwd=str(tmp_path), env={}).close()
+    begin, begin_loop = threading.Thread.start, asyncio.new_event_loop
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "toolcrib-egress":
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    def no_loop() -> asyncio.AbstractEventLoop:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    if lacks == "a thread":
+        monkeypatch.setattr(threading.Thread, "start", start)
+    else:
+        monkeypatch.setattr(asyncio, "new_event_loop", no_loop)
+    gc.collect()
+    gc.disable()  # it would close what was forgotten
+    try:
+        before = open_descriptors()
+        with pytest.raises(OSError):
+            made.launch(["true"], cwd=str(tmp_path), env={})
+        assert open_descriptors() == before
+    finally:
+        gc.enable()
+    monkeypatch.setattr(threading.Thread, "start", begin)
+    monkeypatch.setattr(asyncio, "new_event_loop", begin_loop)
+    made.launch(["true"], cwd=str(tmp_path), env={}).close()
 
 
 def test_a_command_without_a_network_beside_costs_no_thread(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -8,18 +8,23 @@ the network guard or a given resolver, and the proxy connects to the address tha
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import re
 import socket
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcrib.command.sandbox.process.launcher import PORT
 from toolcrib.errors import as_tuple
+from toolcrib.event_loops import loop_on_thread
 from toolcrib.net.urls import NetworkRefused
 
 if TYPE_CHECKING:
+    import threading
+
     from toolcrib.net import NetGuard
 
 __all__ = ["Allowlist", "Egress", "Resolver", "allowlist_guard", "guarded_resolver", "target_of"]
@@ -141,16 +146,24 @@ class Egress:
         self.resolve = resolve
         self.refused = refused
         self.refused_addresses = [] if refused_addresses is None else refused_addresses
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="toolcrib-egress", daemon=True)
-        self._ours: socket.socket | None = None
+        self._serving: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
         self._stop = asyncio.Event()
         self._open = 0
 
     def begin(self) -> tuple[socket.socket, dict[str, str]]:
-        """Starts; returns the socket for the launcher and the variables that lead programs to the proxy."""
-        self._ours, theirs = socket.socketpair()
-        self._thread.start()
+        """Starts; returns the socket for the launcher and the variables that lead programs to the proxy.
+
+        Raises OSError where the system has no descriptor or no thread left.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            self._serving = loop_on_thread(partial(self._run, ours), "toolcrib-egress")
+        except (OSError, RuntimeError) as problem:
+            ours.close()
+            theirs.close()
+            if isinstance(problem, RuntimeError):
+                raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from problem
+            raise
         address = f"http://127.0.0.1:{PORT}"
         # Programs reach servers of the command itself without the proxy, unless such a name is on the list.
         without_proxy = ",".join(name for name in LOOPBACK if not self.allowed.names(name))
@@ -161,26 +174,24 @@ class Egress:
         }
 
     def close(self) -> None:
-        if self._thread.is_alive():
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(5.0)
+        if self._serving is None:
+            return
+        loop, thread = self._serving
+        with suppress(RuntimeError):  # it has ended, and its loop is closed
+            loop.call_soon_threadsafe(self._stop.set)
+        thread.join(5.0)
 
-    def _run(self) -> None:
-        with suppress(OSError, asyncio.CancelledError):
-            self._loop.run_until_complete(self._serve())
-        self._loop.close()
-        if self._ours is not None:
-            self._ours.close()
+    def _run(self, ours: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        with closing(ours), closing(loop), suppress(OSError, asyncio.CancelledError):
+            loop.run_until_complete(self._serve(ours))
 
-    async def _serve(self) -> None:
-        assert self._ours is not None
-        ours = self._ours
+    async def _serve(self, ours: socket.socket) -> None:
         ours.setblocking(False)
         ready = asyncio.Event()
-        self._loop.add_reader(ours, ready.set)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(ours, ready.set)
         await _first(ready.wait(), self._stop.wait())
-        self._loop.remove_reader(ours)
+        loop.remove_reader(ours)
         if self._stop.is_set():
             return
         _, fds, _, _ = socket.recv_fds(ours, 1, 1)

@@ -1,12 +1,11 @@
 """Opens paths below one directory, and nothing else. Resolution and opening are one step, so that there is no
 race between a check and its use.
 
-On Linux the kernel does it (`openat2` with RESOLVE_BENEATH). Elsewhere, in old sandboxes, and for absolute
-symlinks, which the kernel refuses even where they stay inside, a walk does it: each component is opened with
-O_NOFOLLOW relative to the one before, and the walk follows symlinks itself.
+`real_beneath` resolves a path: it follows symlinks by their names and opens nothing for use. Rules decide on the
+result, and `open_beneath` opens exactly that: a component that became a symlink meanwhile is an error.
 
-When rules decided on a path, the opened file must be the one they decided on: `real_beneath` resolves the name,
-and the result is opened with `follow=False`, so that a component that became a symlink meanwhile is an error.
+On Linux the kernel opens (`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS). Elsewhere, and in old sandboxes, a
+walk does it: each component is opened with O_NOFOLLOW relative to the one before.
 
 Both raise OSError; errno EXDEV says that the path leads out.
 """
@@ -38,7 +37,6 @@ from toolcrib.folder_handles import (
     status_of,
 )
 
-RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
 SYS_OPENAT2 = 437  # the same on every architecture that has it
@@ -54,39 +52,23 @@ DRIVE = re.compile(r"[A-Za-z]:/")
 REFUSED_LINK = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, getattr(errno, "EFTYPE", errno.ELOOP)}
 
 
-def open_beneath(
-    root: FolderHandle,
-    prefixes: tuple[str, ...],
-    path: str,
-    flags: int,
-    mode: int = 0o666,
-    *,
-    portable: bool = False,
-    follow: bool = True,
-) -> FolderHandle:
-    """A file's descriptor or a folder's handle for `path` below the folder `root`.
-
-    `prefixes` are the absolute names of the root: absolute symlinks below them stay inside. Without `follow`,
-    any symlink on the way raises ELOOP.
-    """
+def open_beneath(root: FolderHandle, path: str, flags: int, *, portable: bool = False) -> FolderHandle:
+    """A file's descriptor or a folder's handle for `path` below the folder `root`. Any symlink raises ELOOP."""
     if not portable and isinstance(root, int) and (native := _openat2()) is not None:
-        try:
-            return native(root, path, flags, mode, follow)
-        except OSError as problem:
-            if problem.errno != errno.EXDEV:
-                raise
-    return _walk(root, prefixes, path, flags, mode, follow)
+        return native(root, path, flags)
+    return _walk(root, path, flags)
 
 
 def real_beneath(root: FolderHandle, prefixes: tuple[str, ...], path: str, *, portable: bool = False) -> str:
     """Where a path leads below a root, by its names alone: nothing is opened for use.
 
+    `prefixes` are the absolute names of the root: absolute symlinks to what lies below them stay inside.
     Names that do not exist, or cannot be looked at, stay as they are written. OSError for a path that leads out of the
     root or in a circle.
     """
     if not portable and isinstance(root, int) and (native := _openat2()) is not None:
         try:
-            os.close(native(root, path, LOOK, 0, False))
+            os.close(native(root, path, LOOK))
             return path
         except OSError as problem:
             if problem.errno not in (errno.ELOOP, errno.EXDEV):
@@ -113,7 +95,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 @cache
-def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
+def _openat2() -> Callable[[int, str, int], int] | None:
     """Calls `openat2`; None where the kernel or a sandbox does not allow it."""
     if sys.platform != "linux":
         return None
@@ -122,12 +104,8 @@ def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
 
-    def openat2(root: int, path: str, flags: int, mode: int, follow: bool) -> int:
-        how = OPEN_HOW.pack(
-            flags | os.O_CLOEXEC,
-            mode if flags & os.O_CREAT else 0,
-            RESOLVE_BENEATH | (RESOLVE_NO_MAGICLINKS if follow else RESOLVE_NO_SYMLINKS),
-        )
+    def openat2(root: int, path: str, flags: int) -> int:
+        how = OPEN_HOW.pack(flags | os.O_CLOEXEC, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
         code = errno.EAGAIN
         for _ in range(MAX_ATTEMPTS):
             opened = int(syscall(SYS_OPENAT2, root, os.fsencode(path), how, OPEN_HOW.size))
@@ -141,7 +119,7 @@ def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
     try:
         here = os.open(".", FOLDER)
         try:
-            os.close(openat2(here, ".", FOLDER, 0, True))
+            os.close(openat2(here, ".", FOLDER))
         finally:
             os.close(here)
     except OSError:
@@ -149,12 +127,9 @@ def _openat2() -> Callable[[int, str, int, int, bool], int] | None:
     return openat2
 
 
-def _walk(
-    root: FolderHandle, prefixes: tuple[str, ...], path: str, flags: int, mode: int, follow: bool
-) -> FolderHandle:
+def _walk(root: FolderHandle, path: str, flags: int) -> FolderHandle:
     todo = _components(path)
     held = [duplicate(root)]
-    links = 0
     try:
         while todo:
             name = todo.pop()
@@ -163,25 +138,7 @@ def _walk(
                     raise _leads_out(path)
                 close_handle(held.pop())
                 continue
-            wanted = FOLDER if todo else flags | CLOEXEC
-            try:
-                opened = _open_itself(name, wanted, mode, held[-1])
-            except OSError as problem:
-                target = link_target(held[-1], name) if problem.errno in REFUSED_LINK else None
-                if target is None or (not todo and flags & NOFOLLOW):
-                    raise
-                links += 1
-                if not follow or links > MAX_LINKS:
-                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from None
-                if _is_absolute(target):
-                    inside = below(prefixes, target)
-                    if inside is None:
-                        raise _leads_out(path) from None
-                    target = inside
-                    while len(held) > 1:
-                        close_handle(held.pop())
-                todo += _components(target)
-                continue
+            opened = _open_itself(name, FOLDER if todo else flags | CLOEXEC, held[-1])
             if not todo:
                 return opened
             held.append(opened)
@@ -233,9 +190,14 @@ def _real(root: FolderHandle, prefixes: tuple[str, ...], path: str) -> str:
             close_handle(handle)
 
 
-def _open_itself(name: str, flags: int, mode: int, folder: FolderHandle) -> FolderHandle:
-    """Opens a name in a folder; raises OSError for a symlink, also where O_PATH would open the link itself."""
-    opened = open_in(folder, name, flags | NOFOLLOW, mode)
+def _open_itself(name: str, flags: int, folder: FolderHandle) -> FolderHandle:
+    """Opens a name in a folder; raises ELOOP for a symlink, also where O_PATH would open the link itself."""
+    try:
+        opened = open_in(folder, name, flags | NOFOLLOW)
+    except OSError as problem:
+        if problem.errno in REFUSED_LINK and link_target(folder, name) is not None:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
+        raise
     if flags & PATH_ONLY and stat.S_ISLNK(status_of(opened).st_mode):
         close_handle(opened)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)

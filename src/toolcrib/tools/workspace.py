@@ -238,10 +238,7 @@ class Workspace:
 
     def open_itself(self, place: WorkspacePath, flags: int) -> FolderHandle:
         """Opens a path that contains no symlink; raises ELOOP if a component is one."""
-        root = place.root
-        return open_beneath(
-            root.handle(), root.prefixes, place.path, flags, portable=self.portable, follow=False
-        )
+        return open_beneath(place.root.handle(), place.path, flags, portable=self.portable)
 
     def open_file(self, path: str, permits: Permits = permit_all) -> tuple[BinaryIO, FileStatus]:
         """Opens a regular file for reading; never blocks on a pipe and never opens a device."""

@@ -27,7 +27,8 @@ from toolcrib.folder_handles import (
     CLOEXEC,
     DIRECTORY,
     NOFOLLOW,
-    NONBLOCK,
+    READ_FILE,
+    READ_FOLDER,
     FolderHandle,
     close_handle,
     copy_attributes,
@@ -225,7 +226,7 @@ class ChangeSet:
             refusals.check_version(step.shown, version, now)
 
     def _version(self, step: FileStep) -> str:
-        fd = open_in(step.folder, step.name, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
+        fd = open_in(step.folder, step.name, READ_FILE)
         assert isinstance(fd, int)
         with os.fdopen(fd, "rb") as file:
             step.old = os.fstat(fd)
@@ -296,7 +297,7 @@ class ChangeSet:
             with suppress(FileExistsError):
                 make_folder(above, name)
                 self.folders_made.append((above, name))  # closed with the set
-            return open_in(above, name, os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC)
+            return open_in(above, name, READ_FOLDER)
         finally:
             if (above, name) not in self.folders_made:
                 close_handle(above)
@@ -419,7 +420,7 @@ def _link_or_copy(step: FileStep, name: str, folder: FolderHandle, new: str) -> 
     except OSError as problem:
         if problem.errno in (errno.ENOENT, errno.ENOSPC, errno.EDQUOT):
             raise
-        source = open_in(step.folder, name, os.O_RDONLY | NOFOLLOW | CLOEXEC)
+        source = open_in(step.folder, name, READ_FILE)
         target = open_in(folder, new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC, 0o600)
         assert isinstance(source, int) and isinstance(target, int)
         with os.fdopen(source, "rb") as old, os.fdopen(target, "wb") as copy:

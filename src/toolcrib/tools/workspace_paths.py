@@ -20,10 +20,7 @@ from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.command.sandbox.files.protected_links import led_to_by_links
 from toolcrib.dataclass import dataclass
 from toolcrib.folder_handles import (
-    CLOEXEC,
-    NOCTTY,
-    NOFOLLOW,
-    NONBLOCK,
+    READ_FILE,
     FolderHandle,
     close_handle,
     open_in,
@@ -190,7 +187,7 @@ def scan(folder: FolderHandle) -> list[DirectoryEntry]:
 def read_in(folder: FolderHandle, name: str, limit: int) -> bytes | None:
     """The content of a regular file in an open folder; None where there is none to read, or a link."""
     try:
-        opened = open_in(folder, name, os.O_RDONLY | NOFOLLOW | NONBLOCK | NOCTTY | CLOEXEC)
+        opened = open_in(folder, name, READ_FILE)
     except OSError:
         return None
     try:

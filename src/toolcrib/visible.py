@@ -24,6 +24,8 @@ __all__ = [
     "without_controls",
 ]
 
+LONGEST_TEXT = 65_536  # bytes of what `without_controls` lets through
+
 # Characters that a person does not see, as ranges for a set in a regular expression.
 CONTROLS = "\x00-\x1f\x7f-\x9f"  # C0 with tab and line feed, DEL, C1
 ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -80,10 +82,10 @@ def on_one_line(text: str, limit: int = 0) -> str:
     return line if not limit or len(line) <= limit else line[: limit - 1] + "…"
 
 
-def without_controls(text: str, limit: int = 65_536) -> str:
-    """Text without control characters other than line breaks and tabs, cut after `limit` bytes."""
-    kept = _REMOVED.sub("", str(text)[:limit])
-    return kept.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+def without_controls(text: str) -> str:
+    """Text without control characters other than line breaks and tabs, cut after `LONGEST_TEXT` bytes."""
+    kept = _REMOVED.sub("", str(text)[:LONGEST_TEXT])
+    return kept.encode("utf-8", "replace")[:LONGEST_TEXT].decode("utf-8", "ignore")
 
 
 def spelled_out(line: str) -> str:

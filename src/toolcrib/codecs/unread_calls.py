@@ -35,12 +35,11 @@ SENTENCES: Final = (
 STOP: Final = re.compile(r"malformed_(?:function_call|tool_use|tool_call)|unexpected_tool_call")
 LONGEST_REASON: Final = 500
 UNREAD: Final = "the server says: {}; write the call again, with one complete JSON object of arguments"
-MALFORMED: Final = "it was not written as a call"
 
 
-def unread_call(words: str = MALFORMED, written: str = "", name: str = "") -> ToolCall:
+def unread_call(words: str, written: str = "") -> ToolCall:
     """The call that stands for what a server could not read."""
-    return ToolCall(name, written, problem=UNREAD.format(words[:LONGEST_REASON].rstrip(". ")))
+    return ToolCall("", written, problem=UNREAD.format(words[:LONGEST_REASON].rstrip(". ")))
 
 
 def is_malformed(stop: str) -> bool:

@@ -10,9 +10,9 @@ __all__ = ["Path", "find_strings", "replace_strings"]
 Path = tuple[str | int, ...]
 
 
-def find_strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, bool]]:
+def find_strings(value: Any) -> Iterator[tuple[Path, str, bool]]:
     """Path and text of every string, in no fixed order; the third item says whether it is a dict key."""
-    waiting: list[tuple[Path, Any]] = [(path, value)]
+    waiting: list[tuple[Path, Any]] = [((), value)]
     while waiting:
         where, found = waiting.pop()
         if isinstance(found, str):

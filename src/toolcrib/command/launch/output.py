@@ -9,6 +9,7 @@ from collections.abc import Callable
 from toolcrib.visible import counted
 
 CHUNK = 65_536  # bytes of one read
+DRAIN = 0.25  # seconds for output that is still in the pipe when the process has ended
 
 ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
@@ -128,12 +129,12 @@ class OutputPipe:
     def open(self) -> bool:
         return not self._closed.is_set()
 
-    async def drained(self, seconds: float) -> None:
-        """Waits for the end of the output, but not longer than `seconds` for a process that keeps the pipe open."""
+    async def drained(self) -> None:
+        """Waits for the end of the output, but not longer than `DRAIN` for a process that keeps the pipe open."""
         import asyncio
 
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(DRAIN):
                 await self._closed.wait()
         except TimeoutError:
             pass

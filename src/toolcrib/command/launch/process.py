@@ -22,7 +22,6 @@ from toolcrib.command.launch.process_tree import (
 from toolcrib.dataclass import dataclass
 
 LAST_SIGNAL = 32  # those after it are for applications
-DRAIN = 0.25  # seconds for output that is still in the pipe when the process has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ async def run_process(
         try:
             async with asyncio.timeout(timeout):
                 code = await child.wait()
-            await pipe.drained(DRAIN)
+            await pipe.drained()
             if pipe.open or tree.group_alive():
                 left = len(tree.attached())
         except TimeoutError:
@@ -115,6 +114,6 @@ async def run_process(
             await shielded(end_all(child, tree, grace), tree)
         elif left or tree.group_alive():
             await shielded(end_leftovers(tree, grace), tree)
-        await pipe.drained(DRAIN)
+        await pipe.drained()
         pipe.close()
     return ProcessOutcome(code, output, time.monotonic() - started, left)

@@ -22,7 +22,7 @@ from toolcrib.access import Access
 from toolcrib.command.judge import Plan
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
-from toolcrib.command.launch.process import DRAIN, ProcessOutcome
+from toolcrib.command.launch.process import ProcessOutcome
 from toolcrib.command.launch.process_tree import (
     MARK,
     Leader,
@@ -89,7 +89,7 @@ async def run_as_plan(
             os.close(fd)
         try:
             await host.end_all()
-            await pipe.drained(DRAIN)
+            await pipe.drained()
         finally:
             pipe.close()
     return ProcessOutcome(code, output, time.monotonic() - started, host.left)

@@ -25,7 +25,6 @@ _OPTIONS = listed_options(
     + "".join(f" --{one}2{other}" for one in "ctjldnxp" for other in "ctjldnxpmb")
 )
 del _OPTIONS["-I"]  # changes the files
-_FIELDS = "-f= -g= -o="
 # The options of each verb, and how many words follow them.
 _ROWS: dict[str, tuple[str, int]] = {
     "cat": ("-n -N= -g= --filename --filenum", 0),

@@ -17,14 +17,14 @@ from toolcrib.access import Access, Reach
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.question import Doubt, Preview
+from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Change, Delete, Move, Permits, Write, permit_all, version_of
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES
 from toolcrib.tools.file_kinds import describe
-from toolcrib.tools.in_folder import InFolder
+from toolcrib.tools.in_folder import ChangesFiles
 from toolcrib.tools.line_address import region_addresses
 from toolcrib.tools.patch_text import FilePatch, patched, read_patch
 from toolcrib.tools.syntax_check import newly_broken
@@ -85,7 +85,7 @@ class _Planned:
 
 
 class ApplyPatch(
-    InFolder,
+    ChangesFiles,
     Tool[ApplyPatchParams, str],
     name="apply_patch",
     effect=Effect.DESTRUCTIVE,
@@ -103,9 +103,6 @@ class ApplyPatch(
 
     def __init__(self, backend: Backend) -> None:
         self.backend = as_backend(backend)
-
-    def unavailable(self) -> str | None:
-        return self.backend.read_only
 
     def accesses(self, params: ApplyPatchParams) -> tuple[Access, ...]:
         found: list[Access] = []
@@ -125,9 +122,6 @@ class ApplyPatch(
         files = _files(params)
         gentle = bool(files) and all(patch.kind == "update" and not patch.to for patch in files)
         return Effect.WRITE if gentle else Effect.DESTRUCTIVE
-
-    def doubt(self, params: ApplyPatchParams) -> Doubt | None:
-        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: ApplyPatchParams) -> str | None:
         if len(params.patch) > MAX_PATCH:

@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
 from toolcrib.effect import Effect
-from toolcrib.question import Doubt, Preview
+from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Delete
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
-from toolcrib.tools.in_folder import InFolder
+from toolcrib.tools.in_folder import ChangesFiles
 from toolcrib.tools.would_fail import failure_of, find_file
 from toolcrib.visible import counted
 
@@ -33,7 +33,7 @@ class DeleteFileParams(BaseModel):
 
 
 class DeleteFile(
-    InFolder,
+    ChangesFiles,
     Tool[DeleteFileParams, str],
     name="delete_file",
     effect=Effect.DESTRUCTIVE,
@@ -50,14 +50,8 @@ class DeleteFile(
     def __init__(self, backend: Backend) -> None:
         self.backend = as_backend(backend)
 
-    def unavailable(self) -> str | None:
-        return self.backend.read_only
-
     def accesses(self, params: DeleteFileParams) -> tuple[Access, ...]:
         return self.backend.accesses_to(Reach.DELETE, params.path)
-
-    def doubt(self, params: DeleteFileParams) -> Doubt | None:
-        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: DeleteFileParams) -> str | None:
         return problem_of_paths(self.backend, params.path)

@@ -15,13 +15,13 @@ from toolcrib.access import Access, Reach
 from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.question import Doubt, Preview
+from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, version_of
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
-from toolcrib.tools.in_folder import InFolder
+from toolcrib.tools.in_folder import ChangesFiles
 from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class EditFileParams(BaseModel):
 
 
 class EditFile(
-    InFolder,
+    ChangesFiles,
     Tool[EditFileParams, str],
     name="edit_file",
     effect=Effect.WRITE,
@@ -75,16 +75,10 @@ class EditFile(
         self.backend = as_backend(backend)
         self.refuse_broken_syntax = refuse_broken_syntax
 
-    def unavailable(self) -> str | None:
-        return self.backend.read_only
-
     def accesses(self, params: EditFileParams) -> tuple[Access, ...]:
         # What it reads is shown in part when the text is not found.
         reads = (replace(one, free=True) for one in self.backend.accesses_to(Reach.READ, params.path))
         return (*self.backend.accesses_to(Reach.WRITE, params.path), *reads)
-
-    def doubt(self, params: EditFileParams) -> Doubt | None:
-        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: EditFileParams) -> str | None:
         return check_edit(params.as_edit()) or problem_of_paths(self.backend, params.path)

@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field
 
 from toolcrib.access import Access, Reach
 from toolcrib.effect import Effect
-from toolcrib.question import Doubt, Preview
+from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Move
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths, refuse_folder
 from toolcrib.tools.diffs import shown_with_target
-from toolcrib.tools.in_folder import InFolder
+from toolcrib.tools.in_folder import ChangesFiles
 from toolcrib.tools.would_fail import failure_of, find_file
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class MoveFileParams(BaseModel):
 
 
 class MoveFile(
-    InFolder,
+    ChangesFiles,
     Tool[MoveFileParams, str],
     name="move_file",
     effect=Effect.WRITE,
@@ -51,16 +51,10 @@ class MoveFile(
     def __init__(self, backend: Backend) -> None:
         self.backend = as_backend(backend)
 
-    def unavailable(self) -> str | None:
-        return self.backend.read_only
-
     def accesses(self, params: MoveFileParams) -> tuple[Access, ...]:
         # Under its new name the file may be read by other rules: so it counts as read, too.
         reaches = [(Reach.READ, params.path), (Reach.DELETE, params.path), (Reach.WRITE, params.to)]
         return tuple(access for reach, path in reaches for access in self.backend.accesses_to(reach, path))
-
-    def doubt(self, params: MoveFileParams) -> Doubt | None:
-        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: MoveFileParams) -> str | None:
         if params.to.endswith("/"):

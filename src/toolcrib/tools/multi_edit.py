@@ -11,14 +11,14 @@ from toolcrib.access import Access, Reach
 from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.question import Doubt, Preview
+from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
 from toolcrib.tools.edit_file import MAX_BYTES, broken_words, refuse_broken
 from toolcrib.tools.edit_plan import PlannedFile, TextEdit, check_edit, plan_edits
-from toolcrib.tools.in_folder import InFolder
+from toolcrib.tools.in_folder import ChangesFiles
 from toolcrib.tools.would_fail import failure_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class MultiEditParams(BaseModel):
 
 
 class MultiEdit(
-    InFolder,
+    ChangesFiles,
     Tool[MultiEditParams, str],
     name="multi_edit",
     effect=Effect.WRITE,
@@ -73,9 +73,6 @@ class MultiEdit(
         self.backend = as_backend(backend)
         self.refuse_broken_syntax = refuse_broken_syntax
 
-    def unavailable(self) -> str | None:
-        return self.backend.read_only
-
     def accesses(self, params: MultiEditParams) -> tuple[Access, ...]:
         found: list[Access] = []
         for path in _paths(params):
@@ -83,9 +80,6 @@ class MultiEdit(
             # What it reads is shown in part when a text is not found.
             found += (replace(one, free=True) for one in self.backend.accesses_to(Reach.READ, path))
         return tuple(found)
-
-    def doubt(self, params: MultiEditParams) -> Doubt | None:
-        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: MultiEditParams) -> str | None:
         for number, edit in enumerate(params.edits, 1):

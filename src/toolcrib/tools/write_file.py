@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field
 from toolcrib.access import Access, Reach
 from toolcrib.effect import Effect
 from toolcrib.errors import ToolError
-from toolcrib.question import Doubt, Preview
+from toolcrib.question import Preview
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.protocol import Permits, Write, permit_all, version_of
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.diffs import digest_of, shown_with_target, unified_diff
-from toolcrib.tools.in_folder import InFolder
+from toolcrib.tools.in_folder import ChangesFiles
 from toolcrib.tools.text_encoding import change_beside_diff, decode, detect, text_for_diff
 from toolcrib.visible import counted
 
@@ -34,7 +34,7 @@ class WriteFileParams(BaseModel):
 
 
 class WriteFile(
-    InFolder,
+    ChangesFiles,
     Tool[WriteFileParams, str],
     name="write_file",
     effect=Effect.WRITE,
@@ -52,14 +52,8 @@ class WriteFile(
     def __init__(self, backend: Backend) -> None:
         self.backend = as_backend(backend)
 
-    def unavailable(self) -> str | None:
-        return self.backend.read_only
-
     def accesses(self, params: WriteFileParams) -> tuple[Access, ...]:
         return self.backend.accesses_to(Reach.WRITE, params.path)
-
-    def doubt(self, params: WriteFileParams) -> Doubt | None:
-        return self.backend.doubt(self.accesses(params))
 
     def precheck(self, params: WriteFileParams) -> str | None:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TypeAlias
 
 from toolcrib.dataclass import dataclass
 
@@ -15,6 +17,7 @@ __all__ = [
     "Access",
     "Confinement",
     "DeniedPaths",
+    "Permits",
     "Reach",
 ]
 
@@ -91,6 +94,10 @@ class Access:
     def __str__(self) -> str:
         below = f"/{self.pattern or '**'}" if self.subtree else ""
         return f"{self.reach} {self.target}{below}"
+
+
+Permits: TypeAlias = Callable[[Access], bool]
+"""Says whether a call may make an access."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from toolcrib.access import PATHS, Access, DeniedPaths, Reach
+from toolcrib.access import PATHS, Access, DeniedPaths, Permits, Reach
 from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.dataclass import replace
 from toolcrib.effect import Effect
@@ -20,8 +20,6 @@ from toolcrib.toolbox.policy import AutonomyPolicy, Policy, PolicyRequest, Verb
 from toolcrib.toolbox.provenance import lies_elsewhere
 
 __all__ = ["CallPermissions", "call_permissions", "covering", "permissions_of_both", "read_unasked"]
-
-Permits = Callable[[Access], bool]
 
 
 class CallPermissions(NamedTuple):

@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from toolcrib.access import Access, DeniedPaths, Reach
+from toolcrib.access import Access, DeniedPaths, Permits, Reach
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.facts import Facts
 from toolcrib.rules.folder_cache import FolderCache
@@ -130,7 +130,7 @@ class RulePolicy:
     def _denies_the_rest(self) -> bool:
         return self.otherwise is not None and self.otherwise.verb is Verb.DENY
 
-    def permits(self, request: PolicyRequest, decided: Callable[[Access], bool]) -> Callable[[Access], bool]:
+    def permits(self, request: PolicyRequest, decided: Permits) -> Permits:
         """A function that says whether a call that runs may reach something that it comes upon.
 
         It must not be denied; and it must have been `decided` on before, or be something that is read unasked.

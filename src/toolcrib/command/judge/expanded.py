@@ -7,9 +7,9 @@ it must have the same row of the tables, no further option, and no path other th
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from toolcrib.access import Access, Reach
+from toolcrib.access import Access, Permits, Reach
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.git_filters import git_folder
 from toolcrib.command.judge.git_operands import git_paths
@@ -79,9 +79,7 @@ def objection_to_listed(written: Sequence[Word], names: Sequence[str], folder: s
     return None
 
 
-def objection_of_rules(
-    argv: Sequence[str], folder: str, root: str, permits: Callable[[Access], bool] | None
-) -> str | None:
+def objection_of_rules(argv: Sequence[str], folder: str, root: str, permits: Permits | None) -> str | None:
     """Why rules do not allow a command the paths that were only known when it ran, or None.
 
     `folder` is where it runs and `root` the workspace, as absolute paths. `permits` says whether rules allow an access

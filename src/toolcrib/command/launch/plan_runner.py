@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from toolcrib.access import Access
+from toolcrib.access import Permits
 from toolcrib.command.judge.expanded import (
     objection_of_rules,
     objection_to_expanded,
@@ -84,7 +84,7 @@ class _State:
     env: Mapping[str, str]
     harden_git: bool
     processes: list[PlanProcess]
-    permits: Callable[[Access], bool] | None = None
+    permits: Permits | None = None
     status: int = 0  # of the last pipeline
     # The values of its variables, and the names to which its loops have come.
     names: Mapping[str, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ async def run_plan(
     timeout: float | None = None,
     harden_git: bool = True,
     workspace: str | None = None,
-    permits: Callable[[Access], bool] | None = None,
+    permits: Permits | None = None,
 ) -> int:
     """Runs a plan to its end; returns its status, as `bash -c` would.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from toolcrib.access import Access
+from toolcrib.access import Permits
 from toolcrib.command.judge import Judgement, Plan
 from toolcrib.command.launch.environment import search_path
 from toolcrib.command.launch.output import BoundedOutput
@@ -43,7 +43,7 @@ class CommandLine:
     stdin: int | None = None
     on_start: Callable[[], None] | None = None
     withheld: tuple[str, ...] = ()
-    permits: Callable[[Access], bool] | None = None
+    permits: Permits | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcrib.access import Access
+from toolcrib.access import Permits
 from toolcrib.command.judge import Plan
 from toolcrib.command.launch.output import BoundedOutput, OutputPipe
 from toolcrib.command.launch.plan_runner import run_plan
@@ -51,7 +51,7 @@ async def run_as_plan(
     output: BoundedOutput,
     on_output: Callable[[BoundedOutput], None],
     workspace: str | None = None,
-    permits: Callable[[Access], bool] | None = None,
+    permits: Permits | None = None,
 ) -> ProcessOutcome:
     """Runs a plan with output and errors in one pipe. Ends what is left after it, or after `timeout` seconds."""
     started = time.monotonic()

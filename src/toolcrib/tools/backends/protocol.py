@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
-from toolcrib.access import Access, Reach
+from toolcrib.access import Access, Permits, Reach
 from toolcrib.dataclass import dataclass, field
 from toolcrib.tools.seen_versions import SeenVersions
 
@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 Kind: TypeAlias = Literal["file", "folder", "link", "other"]
-Permits: TypeAlias = Callable[[Access], bool]
 
 ABSENT = "absent"  # the version of a path where nothing is
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from toolcrib import Answer, Effect, Toolbox, ToolCall, Verdict, tool
 from toolcrib.access import Access, Reach
 from toolcrib.call import CallKey
-from toolcrib.cli.wording import arguments_on_one_line as on_a_card
-from toolcrib.credentials import arguments_on_one_line as in_a_list
-from toolcrib.credentials import without_credentials
+from toolcrib.cli.wording import arguments_as_pairs
+from toolcrib.credentials import arguments_on_one_line, without_credentials
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import answer_to, elicitation, elicited
 from toolcrib.prepared import Pending
@@ -108,7 +107,7 @@ NO_CREDENTIALS = [
 def test_no_credential_is_sent(name: str) -> None:
     arguments = {name: "hunter2", "deep": [{name: "hunter2"}]}
     sent = elicitation(question(arguments))["message"]
-    for shown in (sent, on_a_card(arguments), in_a_list(arguments)):
+    for shown in (sent, arguments_as_pairs(arguments), arguments_on_one_line(arguments)):
         assert "hunter2" not in shown and shown.count("hidden") == 2
 
 

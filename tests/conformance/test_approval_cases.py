@@ -19,7 +19,7 @@ from toolcrib.call import CallKey
 from toolcrib.cli.answers import is_unclear, read_answer
 from toolcrib.cli.prompt import ASKED_AGAIN
 from toolcrib.cli.question_text import question_lines
-from toolcrib.cli.wording import arguments_on_one_line
+from toolcrib.cli.wording import arguments_as_pairs
 from toolcrib.errors import ErrorCode
 from toolcrib.mcp import elicitation
 from toolcrib.prepared import Pending, Refused
@@ -133,7 +133,7 @@ LONG = 80  # characters of a value that they show; a card of ours shows half of 
 def test_a_summary_of_arguments(case: dict[str, Any]) -> None:
     """On a card, and in what goes out to a client: no credentials, and a card has one line of a bounded size."""
     given, expected = case["input"], case["expected"]
-    card = arguments_on_one_line(given)
+    card = arguments_as_pairs(given)
     message = elicitation(Question(CallKey("r", 1, 0), "t", "run t", "why", given, "write", "f"))["message"]
     short = {text for text in _texts(given) if len(text) <= LONG}
     for piece in expected.get("contains", []):

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from toolcrib.call import CallState
 from toolcrib.cli.question_text import repair_lines
-from toolcrib.cli.wording import arguments_on_one_line
+from toolcrib.cli.wording import DIFF_STYLES, arguments_as_pairs
 from toolcrib.dataclass import dataclass, field
 from toolcrib.visible import counted, escape_invisible, on_one_line, with_title
 
@@ -23,7 +23,6 @@ STYLES = {
     CallState.SUCCESS: "green",
     CallState.ERROR: "red",
 }
-DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 HEAD_LINES = 3  # lines of a result that stay on the screen
 TAIL_LINES = 8  # lines of a command's output
 DIFF_LINES = 40
@@ -126,7 +125,7 @@ class Card:
         if seconds:
             line.append(f"  {seconds}", "dim")
         if arguments:
-            line.append(f"  {arguments_on_one_line(arguments, ARGUMENT)}")
+            line.append(f"  {arguments_as_pairs(arguments, ARGUMENT)}")
         return line
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from textwrap import fill
 from typing import Any
 
-from toolcrib.cli.wording import local_minute, value_on_one_line
+from toolcrib.cli.wording import DIFF_STYLES, local_minute, value_on_one_line
 from toolcrib.forms import FormField, expected
 from toolcrib.question import Answer, Lasting, Question, Scope, Verdict
 from toolcrib.visible import counted, escape_invisible, on_one_line
@@ -34,7 +34,6 @@ MORE_FOLDER = "  {:<15} always let this tool read and write files below: {}"
 FORM_HELP = "  A field at a time. A single - instead of a value: you do not want to answer."
 WHERE = {Lasting.RUN: "in this run", Lasting.PROJECT: "in this project", Lasting.USER: "wherever you work"}
 StyledLine = tuple[str, str]  # a style of Rich, and the text
-CHANGED = {"+": "green", "-": "red", "@": "cyan"}  # styles of the lines of a diff
 
 
 def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[StyledLine], bool]:
@@ -61,7 +60,7 @@ def question_lines(question: Question, limit: int = SHOWN_LINES) -> tuple[list[S
     lines += [("", f"{MARGIN}{on_one_line(pattern)}") for pattern in question.patterns]
     if question.preview:
         kept, left_out = _fitting(escape_invisible(question.preview).rstrip("\n").split("\n"), limit)
-        lines += [(CHANGED.get(line[:1], ""), f"{MARGIN}{line}") for line in kept]
+        lines += [(DIFF_STYLES.get(line[:1], ""), f"{MARGIN}{line}") for line in kept]
         if left_out:
             cut = True
             lines.append(("yellow", f"{MARGIN}… {left_out}; s shows all of them"))

@@ -9,6 +9,8 @@ from typing import Any
 from toolcrib.credentials import without_credentials
 from toolcrib.visible import on_one_line
 
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}  # by the first sign of a line
+
 
 def local_minute(seconds: float) -> str:
     """A time, to the minute, where the person is."""
@@ -20,7 +22,7 @@ def value_on_one_line(value: Any, limit: int = 0) -> str:
     return on_one_line(json.dumps(value, ensure_ascii=False, default=str), limit)
 
 
-def arguments_on_one_line(arguments: Any, limit: int = 40) -> str:
+def arguments_as_pairs(arguments: Any, limit: int = 40) -> str:
     """Arguments as `name="value"` pairs, each value cut; a value is hidden if its name says that it is a credential."""
     if not isinstance(arguments, dict):
         return value_on_one_line(arguments, limit)

@@ -9,9 +9,10 @@ import pytest
 
 from tests.bedrock_wire import CALL, CITATIONS, SERVER_RESULT, SERVER_USE, THOUGHT, USE, answer
 from toolcrib.call import ToolCall
-from toolcrib.codecs.bedrock_converse import NO_ANSWER, BedrockConverseCodec
+from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
 from toolcrib.codecs.bedrock_converse_answer import MALFORMED_CALL
 from toolcrib.codecs.codec import ModelError
+from toolcrib.codecs.pairing import EMPTY_ANSWER
 from toolcrib.content import Audio, File, Image, Json, Part, Text
 from toolcrib.errors import ErrorCode
 from toolcrib.messages import (
@@ -304,7 +305,7 @@ def test_blocks_come_and_go_back_as_they_came(block: dict[str, Any], part: Messa
         sent = CODEC.request(request, model=model, stream=False)["messages"][1]["content"]
         assert sent[0] == block
         assert sent[1:] == (
-            [{"text": NO_ANSWER}] if "claude" in model and "reasoningContent" in block else []
+            [{"text": EMPTY_ANSWER}] if "claude" in model and "reasoningContent" in block else []
         )
     if not isinstance(part, Text | ToolCall):
         elsewhere = BedrockConverseCodec("other").request(request, model="m", stream=False)

@@ -11,7 +11,7 @@ from tests.cases import each
 from tests.conformance.conftest import shared_dir
 from tests.conformance.wire_reader import answering, blocks, plain, read_chat, read_messages, without
 from toolcrib.codecs import AnthropicMessagesCodec, Codec, OpenAIChatCodec
-from toolcrib.codecs.anthropic_messages import NO_ANSWER
+from toolcrib.codecs.pairing import EMPTY_ANSWER
 from toolcrib.messages import Message, Opaque, Request, ResultPart
 from toolcrib.models.replay import recorded_events
 from toolcrib.result import ToolResult
@@ -224,7 +224,7 @@ def test_every_block_goes_back_as_it_came(record: dict[str, Any]) -> None:
         for block in sent_back(record)["content"]
     ]
     only_thought = bool(blocks) and blocks[-1]["type"] == "thinking"  # such a turn is refused as it came
-    assert ours == [*blocks, *([{"type": "text", "text": NO_ANSWER}] if only_thought else [])]
+    assert ours == [*blocks, *([{"type": "text", "text": EMPTY_ANSWER}] if only_thought else [])]
 
 
 @each("record", lambda: [pytest.param(r, id=r["id"]) for r in WHOLE if r["api"] == "chat"])

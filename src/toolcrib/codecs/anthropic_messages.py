@@ -16,7 +16,15 @@ from toolcrib.codecs.anthropic_answer import MessagesDecoder, read_error, read_r
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_messages
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.other_names import OtherNames, names_in_answer, names_in_request
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
+from toolcrib.codecs.pairing import (
+    EMPTY_ANSWER,
+    EMPTY_FAILURE,
+    EMPTY_TURN,
+    Answered,
+    ConversationStep,
+    IdRule,
+    write,
+)
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.tool_names import declared_names
 from toolcrib.codecs.wire_json import arguments_object, as_dict, as_str, own_extras, own_item
@@ -31,8 +39,6 @@ IDS = IdRule(re.compile("[A-Za-z0-9_-]{1,64}"), "toolu_")
 PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 STRICT_DIALECT = "anthropic-strict"
 THOUGHTS = ("thinking", "redacted_thinking")  # not a set: a kept block may have anything for its type
-NO_ANSWER = "(No answer.)"
-NO_OUTPUT = "The tool failed without a message."
 
 
 class AnthropicMessagesCodec:
@@ -264,7 +270,7 @@ class _Writer:
         elif content:
             block["content"] = content
         if answer.is_error:
-            block |= {"content": block.get("content", NO_OUTPUT), "is_error": True}
+            block |= {"content": block.get("content", EMPTY_FAILURE), "is_error": True}
         return {**block, **own_extras(answer.result, self._provider)}
 
 
@@ -272,7 +278,7 @@ def _ended(turn: dict[str, Any]) -> dict[str, Any]:
     """A turn that does not end in thinking, which the API refuses."""
     if turn["content"][-1].get("type") not in THOUGHTS:
         return turn
-    return {**turn, "content": [*turn["content"], {"type": "text", "text": NO_ANSWER}]}
+    return {**turn, "content": [*turn["content"], {"type": "text", "text": EMPTY_ANSWER}]}
 
 
 def _without_blank_end(turn: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,15 @@ from toolcrib.codecs.bedrock_media import Documents, media_block
 from toolcrib.codecs.cache_breakpoints import CacheLifetime, mark_converse
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.other_names import OtherNames, names_in_answer, names_in_request
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
+from toolcrib.codecs.pairing import (
+    EMPTY_ANSWER,
+    EMPTY_FAILURE,
+    EMPTY_TURN,
+    Answered,
+    ConversationStep,
+    IdRule,
+    write,
+)
 from toolcrib.codecs.strictness import strictness
 from toolcrib.codecs.wire_json import (
     arguments_object,
@@ -37,9 +45,7 @@ SIGNATURE_NEEDED = re.compile(r"anthropic\.|deepseek\.r1")
 # Claude's, whose grammar Bedrock uses for strict tools.
 STRICT_DIALECT = "anthropic-strict"
 DOCUMENT_ALONE = "See the document."  # a message with a document is refused without a text
-NO_ANSWER = "(No answer.)"  # Claude refuses a turn that ends in thinking
 NO_OUTPUT = "The tool gave no output."
-NO_WORDS = "The tool failed without a message."
 NOT_NOW = "Cannot be called now."
 Place = Literal["system", "user", "assistant", "result"]
 
@@ -190,7 +196,7 @@ class _Writer:
         if "document" in kinds and "text" not in kinds:
             content.append({"text": DOCUMENT_ALONE})
         if "reasoningContent" in content[-1] and not self._unsigned:
-            content.append({"text": NO_ANSWER})
+            content.append({"text": EMPTY_ANSWER})  # Claude refuses a turn that ends in thinking
         return {**turn, "content": content}
 
     def system(self, message: Message) -> list[dict[str, Any]]:
@@ -263,7 +269,7 @@ class _Writer:
 
     def _result(self, answer: Answered) -> list[dict[str, Any]]:
         parts = answer.result.parts
-        content = self._blocks(parts, "result") or [{"text": NO_WORDS if answer.is_error else NO_OUTPUT}]
+        content = self._blocks(parts, "result") or [{"text": EMPTY_FAILURE if answer.is_error else NO_OUTPUT}]
         result: dict[str, Any] = {"toolUseId": answer.id, "content": content}
         if answer.is_error:
             result["status"] = "error"

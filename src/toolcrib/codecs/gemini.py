@@ -16,6 +16,7 @@ from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
 from toolcrib.codecs.gemini_answer import GeminiDecoder, read_error, read_response
 from toolcrib.codecs.pairing import (
+    EMPTY_FAILURE,
     EMPTY_TURN,
     MISSING_IDS,
     Answered,
@@ -36,7 +37,6 @@ IDS = IdRule(re.compile(r"[A-Za-z0-9_.:-]{1,128}"))
 BEFORE_3 = re.compile(r"gemini-[12]\b|gemma")
 # Stands for the signature of a call that another model made; Gemini 3 refuses a step without any (400).
 UNSIGNED = "skip_thought_signature_validator"
-NO_OUTPUT = "The tool failed without a message."
 IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 # Bytes without a type are refused, so what was not named is taken for the usual.
 USUAL_TYPES: dict[type[Media], str] = {Image: "image/png", Audio: "audio/wav", File: "application/pdf"}
@@ -223,7 +223,7 @@ class _Writer:
         wire: dict[str, Any] = {
             **_id(answer),
             "name": self._names.get(answer.call.name, answer.call.name),
-            "response": {"error": text or NO_OUTPUT}
+            "response": {"error": text or EMPTY_FAILURE}
             if answer.is_error
             else {"output": self._output(answer, text)},
         }

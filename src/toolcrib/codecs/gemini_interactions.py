@@ -14,10 +14,10 @@ from typing import Any
 
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import Features, ModelError
-from toolcrib.codecs.gemini import NO_OUTPUT, USUAL_TYPES, joined_tools
+from toolcrib.codecs.gemini import USUAL_TYPES, joined_tools
 from toolcrib.codecs.gemini_answer import read_error
 from toolcrib.codecs.gemini_interactions_answer import InteractionsDecoder, read_response
-from toolcrib.codecs.pairing import EMPTY_TURN, Answered, ConversationStep, IdRule, write
+from toolcrib.codecs.pairing import EMPTY_FAILURE, EMPTY_TURN, Answered, ConversationStep, IdRule, write
 from toolcrib.codecs.tool_names import our_names, wire_names
 from toolcrib.codecs.wire_json import arguments_object, own_extras, own_item
 from toolcrib.content import Audio, File, Image, Json, Media, Text
@@ -174,7 +174,7 @@ class _Writer:
             "result": "\n".join(item["text"] for item in content) if plain else content,
         }
         if answer.is_error:
-            wire |= {"is_error": True, "result": wire["result"] or NO_OUTPUT}
+            wire |= {"is_error": True, "result": wire["result"] or EMPTY_FAILURE}
         return {**wire, **own_extras(answer.result, self._provider)}
 
     def _content(self, parts: Iterable[Any]) -> list[dict[str, Any]]:

@@ -21,7 +21,10 @@ from toolcrib.mending import mend
 from toolcrib.messages import Message, MessagePart, Request, ResultPart
 from toolcrib.result import ToolResult
 
-EMPTY_TURN = "Continue."  # the text of a user turn that a provider requires and nobody wrote
+# Texts that a provider requires and nobody wrote: of a user's turn, of an answer, of a failed result.
+EMPTY_TURN = "Continue."
+EMPTY_ANSWER = "(No answer.)"
+EMPTY_FAILURE = "The tool failed without a message."
 # Extras of a request whose server keeps what came before: it holds only what is new.
 CONTINUES = ("previous_response_id", "conversation")
 MISSING_IDS = frozenset({"", "null", "None"})  # Mistral's default id is the word "null"

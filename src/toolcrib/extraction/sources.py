@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from toolcrib.content import Audio, File, Image, Json, Text
+from toolcrib.content import PARTS, Audio, File, Image, Text
 from toolcrib.messages import Message
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Source", "conversation_of", "file_source"]
 
 MAX_FILE = 50_000_000  # bytes
-PARTS = (Text, Json, Image, Audio, File)
 PICTURES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",

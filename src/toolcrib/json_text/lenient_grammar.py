@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from toolcrib.dataclass import dataclass
+from toolcrib.json_text.tokens import SIMPLE_ESCAPES
 from toolcrib.json_text.values import same_json
 
 MAX_DEPTH = 200  # the depth at which pydantic's JSON parser stops too
@@ -47,7 +48,6 @@ TOO_DEEP = "The arguments are nested too deeply. Send them with fewer levels."
 _QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "’": "’"}
 _QUOTE_FIX = {"'": "single_quotes", "”": "smart_quotes", "’": "smart_quotes"}
 _PLAIN = {close: re.compile(rf"[^{close}\\\x00-\x1f]*") for close in set(_QUOTES.values())}
-_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _FOREIGN_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|u[0-9a-fA-F]|N\{|[0-7\r\n])")
 _PYTHON_ESCAPE = re.compile(r"\\[av]")
 _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -319,8 +319,8 @@ class Reader:
         unicode = _UNICODE.match(self.text, at)
         if unicode:
             return chr(int(unicode.group(1), 16)), "json", unicode.end()
-        if char in _ESCAPES:
-            return _ESCAPES[char], "json", at + 2
+        if char in SIMPLE_ESCAPES:
+            return SIMPLE_ESCAPES[char], "json", at + 2
         if char in _QUOTES:
             self.notes.note("invalid_escape", f"\\{char}", char)
             return char, "json", at + 2

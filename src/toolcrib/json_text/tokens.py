@@ -36,7 +36,7 @@ _match_character = re.compile(
     rf'({_TEXT[:-2]}++)|\\(["\\/bfnrt])|({_HIGH})({_LOW})|(\\u[0-9a-fA-F]{{4}}|[\ud800-\udfff])'
 ).match
 _RUN, _SIMPLE, _HIGH_HALF, _LOW_HALF, _UNIT = range(1, 6)
-_SIMPLE_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+SIMPLE_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _is_unfinished = re.compile(rf"(?:{_HIGH})?(?:\\(?:u[0-9a-fA-F]{{0,3}})?)?\Z").match
 match_escape_start = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").match
 
@@ -88,7 +88,7 @@ def read_text(text: str, at: int) -> tuple[str, int, str, int]:
         if group == _RUN:
             pieces.append(found[_RUN])
         elif group == _SIMPLE:
-            pieces.append(_SIMPLE_ESCAPES[found[_SIMPLE]])
+            pieces.append(SIMPLE_ESCAPES[found[_SIMPLE]])
         elif group == _LOW_HALF:
             pieces.append(_paired(_code(found[_HIGH_HALF]), _code(found[_LOW_HALF])))
         else:

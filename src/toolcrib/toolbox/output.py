@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolcrib.content import Audio, File, Image, Json, Text
+from toolcrib.content import PARTS, Text
 from toolcrib.result import ToolResult, new_text_result
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.sendable import as_part, result_of, to_json_text
@@ -16,7 +16,6 @@ __all__ = ["deliver", "gathered"]
 
 NONE = type(None)
 NOT_KNOWN: Any = object()  # a value that is only known as JSON
-PARTS = (Text, Json, Image, Audio, File)
 
 
 def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.git_operands import git_paths
 from toolcrib.command.judge.paths import Reach
+from toolcrib.command.judge.words import UNSPLIT
 from toolcrib.command.not_proved import NotProved, UnknownProgram
 from toolcrib.command.plan import Command, LoopName, Stage, Word
 from toolcrib.command.programs.develop import RUNNERS, own_check, placed_before
@@ -34,7 +35,6 @@ from toolcrib.command.programs.xargs import xargs_form
 from toolcrib.dataclass import dataclass
 
 NEGATED = re.compile(r"\[[!^][^]]*\]")
-PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")  # a shell reads it as it is
 OF_A_SHELL = {"cd", "exit", ":", "type", "command"}  # no programs
 SAYS = {"echo", "printf"}  # whatever they are given, they only print it
 PRINTS_FILES = Synopsis()
@@ -266,7 +266,7 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
 def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     name = argv[0] or ""
     at = inner_at([text if text is not None else "\0" for text in argv])
-    if name == "watch" and not all(text and PLAIN.fullmatch(text) for text in argv[1:]):
+    if name == "watch" and not all(text and UNSPLIT.fullmatch(text) for text in argv[1:]):
         raise NotProved("watch: a shell would read what it runs")
     if not WRAPPERS[name].harmless or at is None or argv[at] is None:
         raise NotProved(f"{name}: runs another program")

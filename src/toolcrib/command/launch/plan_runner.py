@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from toolcrib.access import Permits
 from toolcrib.command.judge.expanded import (
@@ -423,18 +424,13 @@ async def _command(
     opened: list[int],
     pipes: Sequence[_Pipe],
 ) -> int:
-    import asyncio
-
     name = argv[0]
     if name == "cd":
         return await _cd(argv[1:], state, streams[2])
     if name == ":":
         return 0
     if name == "exit":
-        if argv[1:] and not argv[1].isdecimal():
-            await complain(streams[2], f"exit: {argv[1]}: numeric argument required")
-            raise _Exit(2)
-        raise _Exit(int(argv[1]) & 255 if argv[1:] else state.status)
+        return await _exit(argv[1:], state, streams[2])
     if (form := xargs_form(argv)) is not None:
         return await _xargs(command, form, argv, state, streams)
     if name == "command" and argv[1:]:  # judging proved that it is `command -v NAME`
@@ -446,13 +442,10 @@ async def _command(
         return await builtins.run(argv[0], *known, streams)
     if state.harden_git:
         argv, env = hardened(argv), hardened_env(argv, env)
+    inherited = [pipe.ends["read"] for pipe in pipes]
     try:
         process = await state.host.spawn(
-            argv,
-            folder=state.folder,
-            env=env,
-            streams=streams,
-            inherited=[pipe.ends["read"] for pipe in pipes],
+            argv, folder=state.folder, env=env, streams=streams, inherited=inherited
         )
     except FileNotFoundError:
         await complain(streams[2], f"{name}: command not found")
@@ -463,6 +456,13 @@ async def _command(
     state.processes.append(process)
     while opened:  # the program has copies; a reader must see the end when the program ends
         os.close(opened.pop())
+    return await _ended(process, state, pipes)
+
+
+async def _ended(process: PlanProcess, state: _State, pipes: Sequence[_Pipe]) -> int:
+    """Waits for a program that was started, while plans write into its pipes. Its status, as a shell gives it."""
+    import asyncio
+
     for pipe in pipes:
         pipe.close("read")
     filling = [asyncio.ensure_future(pipe.fill()) for pipe in pipes]
@@ -506,6 +506,13 @@ async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _Sta
             return status if status in (NOT_RUN, NOT_FOUND) else 124 if status == 255 else 125
         worst = 123 if status else worst
     return worst
+
+
+async def _exit(args: list[str], state: _State, errors: int | None) -> NoReturn:
+    if args and not args[0].isdecimal():
+        await complain(errors, f"exit: {args[0]}: numeric argument required")
+        raise _Exit(2)
+    raise _Exit(int(args[0]) & 255 if args else state.status)
 
 
 async def _cd(args: list[str], state: _State, errors: int | None) -> int:

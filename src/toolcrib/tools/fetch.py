@@ -25,7 +25,7 @@ from toolcrib.facts import MaxOutput
 from toolcrib.net import NetGuard, NetworkRefused, Target, parse_url
 from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
-from toolcrib.tools.file_kinds import describe, image_type
+from toolcrib.tools.file_kinds import MAX_IMAGE, describe, image_type
 from toolcrib.tools.text_encoding import SNIFFED, sniff
 from toolcrib.visible import counted
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from toolcrib.context import Context
 
 MAX_BYTES = 5_000_000  # of an answer, decoded
-MAX_IMAGE = 3_750_000  # 5 MB as base64, the smallest limit of the providers
 MAX_HOPS = 5
 SAID = 1_000  # characters shown of what an error page says
 HEADERS = {

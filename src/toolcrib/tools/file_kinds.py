@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+MAX_IMAGE = 3_750_000  # bytes: 5 MB as base64, the smallest limit of the providers
 IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),

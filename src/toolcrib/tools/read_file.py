@@ -23,7 +23,7 @@ from toolcrib.result import ToolResult
 from toolcrib.tool import Tool
 from toolcrib.tools.backends.refusals import as_backend, problem_of_paths
 from toolcrib.tools.documents import MAX_DOCUMENT, Document, read_notebook, read_pdf
-from toolcrib.tools.file_kinds import describe, image_type
+from toolcrib.tools.file_kinds import MAX_IMAGE, describe, image_type
 from toolcrib.tools.in_folder import InFolder
 from toolcrib.tools.line_address import address_of
 from toolcrib.tools.text_encoding import SNIFFED, UNKNOWN, Encoding, detect
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 MAX_LINES = 2_000
 MAX_LINE = 2_000  # characters shown of one line among several
 MAX_BYTES = 50_000  # of one page; a line that is read alone may fill it
-MAX_IMAGE = 3_750_000  # bytes: 5 MB as base64, the smallest limit of the providers
 CHUNK = 65_536
 DETECTED_FROM = 10_000_000  # bytes, as many as a file that can be edited has: its encoding may show late
 NO_NOTEBOOK = "This is named as a notebook and holds no list of cells, so it is shown as the text that it is."

@@ -105,14 +105,13 @@ def _field(name: str, given: Any, required: bool) -> FormField:
     field = FormField(
         name,
         kind,
-        _words(given.get("title")),
-        _words(given.get("description")),
-        required,
-        None,
-        options,
-        format if kind == "text" and format in FORMATS else "",
-        least,
-        most,
+        title=_words(given.get("title")),
+        description=_words(given.get("description")),
+        required=required,
+        options=options,
+        format=format if kind == "text" and format in FORMATS else "",
+        least=least,
+        most=most,
     )
     default = given.get("default")
     if default is None:

@@ -80,17 +80,17 @@ class SavedRun:
     def from_dict(cls, data: Mapping[str, Any]) -> SavedRun:
         """The state that `to_dict` gave. Raises KeyError, TypeError or ValueError for other data."""
         return cls(
-            str(data["run"]),
-            messages_from_json({"format": FORMAT, "messages": data["messages"]}),
-            _usage(data["usage"]),
-            _usage(data["earlier"]),
-            int(data["turns"]),
-            int(data["restarted"]),
-            _seconds(data["seconds"]),
-            bool(data["chosen"]),
-            dict(data["failures"]),
-            [_nested_outcome(item) for item in data.get("nested", ())],
-            dict(data.get("output", {})),
+            run=str(data["run"]),
+            messages=messages_from_json({"format": FORMAT, "messages": data["messages"]}),
+            usage=_usage(data["usage"]),
+            earlier=_usage(data["earlier"]),
+            turns=int(data["turns"]),
+            restarted=int(data["restarted"]),
+            seconds=_seconds(data["seconds"]),
+            chosen=bool(data["chosen"]),
+            failures=dict(data["failures"]),
+            nested=[_nested_outcome(item) for item in data.get("nested", ())],
+            output=dict(data.get("output", {})),
         )
 
     @classmethod

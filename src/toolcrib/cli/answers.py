@@ -71,14 +71,14 @@ def answer_from(data: dict[str, Any], *, by: str) -> Answer:
         raise TypeError("values must be an object")
     return Answer(
         Verdict(data["verdict"]),
-        str(data.get("message", "")),
-        by,
-        data.get("scope") or Scope.ARGUMENTS,
-        data.get("lasting") or Lasting.RUN,
-        None if expires is None else float(expires),
-        arguments,
-        tuple(map(str, data.get("chosen") or ())),
-        values,
+        message=str(data.get("message", "")),
+        by=by,
+        scope=data.get("scope") or Scope.ARGUMENTS,
+        lasting=data.get("lasting") or Lasting.RUN,
+        expires=None if expires is None else float(expires),
+        arguments=arguments,
+        chosen=tuple(map(str, data.get("chosen") or ())),
+        values=values,
     )
 
 

@@ -108,20 +108,20 @@ class Approvals:
         lastings = self.lastings() if scope is Scope.TOOL else question.lastings
         lasting = answer.lasting_among(lastings)
         approval = Approval(
-            os.urandom(4).hex(),
-            question.tool,
-            self.in_folder(lasting, identity, ready.tool),
-            scope,
-            lasting,
-            {Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[lasting],
-            (mark or question.fingerprint) if scope is Scope.ARGUMENTS else "",
-            question.prefixes if scope is Scope.PREFIX else (),
-            answer.by,
-            self._clock(),
-            answer.expires,
-            what_was_approved(question, scope),
-            question.patterns,
-            question.folders if scope is Scope.FOLDER else (),
+            id=os.urandom(4).hex(),
+            tool=question.tool,
+            identity=self.in_folder(lasting, identity, ready.tool),
+            scope=scope,
+            lasting=lasting,
+            where={Lasting.RUN: run, Lasting.PROJECT: self._project, Lasting.USER: ""}[lasting],
+            fingerprint=(mark or question.fingerprint) if scope is Scope.ARGUMENTS else "",
+            prefixes=question.prefixes if scope is Scope.PREFIX else (),
+            by=answer.by,
+            at=self._clock(),
+            expires=answer.expires,
+            shown=what_was_approved(question, scope),
+            patterns=question.patterns,
+            folders=question.folders if scope is Scope.FOLDER else (),
         )
         if lasting is not Lasting.RUN and self._storage is not None:
             self._store(self._storage, approval)

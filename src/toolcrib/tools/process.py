@@ -224,13 +224,13 @@ def _not_valid(why: str) -> str:
 def process_result(process: BackgroundProcess, reading: Any, matched: bool | None = None) -> ProcessResult:
     """A reading of a process as data."""
     return ProcessResult(
-        process.id,
-        process.running,
-        process.exit_code,
-        process.signal,
-        round(process.seconds, 3),
-        reading.start,
-        reading.end,
-        reading.total,
-        matched,
+        process_id=process.id,
+        running=process.running,
+        exit_code=process.exit_code,
+        signal=process.signal,
+        seconds=round(process.seconds, 3),
+        start=reading.start,
+        end=reading.end,
+        total=reading.total,
+        matched=matched,
     )

@@ -157,7 +157,14 @@ class PlanJudge:
         program = argv[0].rpartition("/")[2]
         reason = reasons[0] if reasons else ""
         return JudgedCommand(
-            program, argv, reason, strongest, (*operands, *touched), True, known.name, grantable
+            program,
+            argv,
+            reason,
+            strongest,
+            operands=(*operands, *touched),
+            proved=True,
+            name=known.name,
+            grantable=grantable,
         )
 
     def _filter(self, links: Links, known: Recognised, folders: Folders) -> str:

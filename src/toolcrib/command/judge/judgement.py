@@ -139,15 +139,14 @@ def _of_plan(
         "ask" if reasons else "plain",
         _one_line(reasons),
         plan,
-        tuple(dict.fromkeys(operand for part in parts for operand in part.operands)),
-        tuple(dict.fromkeys(part.program for part in parts)),
-        worst(part.effect for part in parts),
-        None,
-        all(part.proved for part in parts),
-        parts,
-        not any(around) and all(part.grantable for part in parts if part.reason),
-        tuple(dict.fromkeys(judging.leads)),
-        tuple(dict.fromkeys(judging.shows)),
+        operands=tuple(dict.fromkeys(operand for part in parts for operand in part.operands)),
+        programs=tuple(dict.fromkeys(part.program for part in parts)),
+        effect=worst(part.effect for part in parts),
+        proved=all(part.proved for part in parts),
+        parts=parts,
+        grantable=not any(around) and all(part.grantable for part in parts if part.reason),
+        leads=tuple(dict.fromkeys(judging.leads)),
+        shows=tuple(dict.fromkeys(judging.shows)),
     )
 
 

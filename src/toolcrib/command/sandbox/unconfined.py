@@ -28,7 +28,17 @@ class NoSandbox:
     def report(self) -> SandboxReport:
         none = Strength.NONE
         gaps = ("commands run with all rights of the user: files, network, other processes",)
-        return SandboxReport("none", none, none, none, none, none, gaps, self.why_not_better, self.fix)
+        return SandboxReport(
+            "none",
+            fs_write=none,
+            fs_read=none,
+            network=none,
+            processes=none,
+            protected_paths=none,
+            known_gaps=gaps,
+            why_not_better=self.why_not_better,
+            fix=self.fix,
+        )
 
     def at(self, level: Level) -> NoSandbox:
         return self
@@ -64,7 +74,15 @@ class ExternalSandbox:
             "commands can reach everything inside it, including the environment and credentials of this process",
             "paths that rules deny are not hidden from commands, so a command asks if it is not known what it reads",
         )
-        return SandboxReport("external", declared, declared, network, declared, Strength.NONE, gaps)
+        return SandboxReport(
+            "external",
+            fs_write=declared,
+            fs_read=declared,
+            network=network,
+            processes=declared,
+            protected_paths=Strength.NONE,
+            known_gaps=gaps,
+        )
 
     def at(self, level: Level) -> ExternalSandbox:
         return ExternalSandbox(self.what, level)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolcrib.call import CallKey, CallState, ToolCall
 from toolcrib.context import Context
-from toolcrib.dataclass import replace
+from toolcrib.dataclass import dataclass, replace
 from toolcrib.effect import Effect
 from toolcrib.errors import Cancelled, ToolError
 from toolcrib.events import Event, Notice, StatusChanged
@@ -50,6 +50,18 @@ NO_REPLY = (
 )
 MAX_DEPTH = 16  # calls within calls within calls
 MAX_NESTED = 5  # runs within calls of runs; an agent may be its own tool
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of a call for which its tool asks permission, as `Context.ask` describes it; its texts are masked."""
+
+    action: str
+    patterns: tuple[str, ...]
+    accesses: tuple[Access, ...] | None
+    details: str
+    person_only: bool
+    remembered_only: bool
 
 
 class ContextHost:
@@ -109,23 +121,17 @@ class ContextHost:
         remembered_only: bool,
     ) -> None:
         mask = self._mask
-        action, patterns, details = mask(action), tuple(map(mask, patterns)), mask(details)
+        step = _Step(
+            mask(action), tuple(map(mask, patterns)), accesses, mask(details), person_only, remembered_only
+        )
         why, refusal = "", None
         try:
-            why = await self._allowed(
-                ctx,
-                action,
-                patterns,
-                accesses,
-                details,
-                person_only=person_only,
-                remembered_only=remembered_only,
-            )
+            why = await self._allowed(ctx, step)
         except ToolError as refused:
             refusal = refused
         if self._audit is not None and not (remembered_only and refusal):
             said = why or (refusal.message if refusal else "")
-            problem = await self._audit.step(ctx.key, ctx.tool, action, said, allowed=refusal is None)
+            problem = await self._audit.step(ctx.key, ctx.tool, step.action, said, allowed=refusal is None)
             if problem and refusal is None:
                 raise ToolError(f"Not done: {problem}.")
         if refusal is not None:
@@ -133,74 +139,69 @@ class ContextHost:
         if (suspension := self._decider.runs.suspension(ctx.key.run)) is not None:
             suspension.journal(ctx).acted = True
 
-    async def _allowed(
-        self,
-        ctx: Context[Any],
-        action: str,
-        patterns: tuple[str, ...],
-        accesses: tuple[Access, ...] | None,
-        details: str,
-        *,
-        person_only: bool,
-        remembered_only: bool,
-    ) -> str:
+    async def _allowed(self, ctx: Context[Any], step: _Step) -> str:
         """The rule or person that allows the step. Raises ToolError, with the model's message, if nobody does."""
-        decider = self._decider
-        definition = ctx._definition
+        decider, definition, ready = self._decider, ctx._definition, ctx._deadline.ready
         # A tool that asks is about to do more than read, whatever it declared for the rest of its work.
         effect = max(definition.facts.effect, Effect.WRITE)
-        taint = decider.runs.provenance(ctx.key.run).taint
-        ready = ctx._deadline.ready
+        taint, folder = decider.runs.provenance(ctx.key.run).taint, base_folder(ready.tool)
         request = PolicyRequest(
-            definition.facts, effect, None, action, patterns, taint, accesses, folder=base_folder(ready.tool)
+            definition.facts, effect, None, step.action, step.patterns, taint, step.accesses, folder=folder
         )
         decision = decider.policy.decide(request)
         if decision.verb is Verb.DENY:
-            raise ToolError(f"Not allowed: {action}: {decision.reason}.")
-        if decision.verb is Verb.ALLOW and not person_only:
+            raise ToolError(f"Not allowed: {step.action}: {decision.reason}.")
+        if decision.verb is Verb.ALLOW and not step.person_only:
             return decision.rule or "its effect is allowed"
-        if not decision.strict and not person_only and ctx.approved and request.free:
+        if not decision.strict and not step.person_only and ctx.approved and request.free:
             return "it belongs to the call, which was approved"
         # Permissions that only a person gives are remembered under their own identity: no other "always" covers them.
-        kind, subject = ("permission", definition.facts) if person_only else ("ask", definition)
-        mark = fingerprint(definition.identity, [kind, action, list(patterns)])
-        identity = fingerprint(definition.identity, kind) if person_only else definition.identity
+        kind, subject = ("permission", definition.facts) if step.person_only else ("ask", definition)
+        mark = fingerprint(definition.identity, [kind, step.action, list(step.patterns)])
+        identity = fingerprint(definition.identity, kind) if step.person_only else definition.identity
         if not decision.strict and decider.approvals.covers_step(ready, subject, mark, identity):
             return "approved before"
-        if remembered_only and self._approving.approver is not None:
-            raise ToolError(f"Nobody has allowed this for good: {action}.")
-        if remembered_only:
-            raise ToolError(NOBODY.format(action))
+        if step.remembered_only and self._approving.approver is not None:
+            raise ToolError(f"Nobody has allowed this for good: {step.action}.")
+        if step.remembered_only:
+            raise ToolError(NOBODY.format(step.action))
         question = Question(
             key=ctx.key,
             tool=ctx.tool,
-            action=action,
-            reason="only a person may allow it" if person_only and not decision.strict else decision.reason,
+            action=step.action,
+            reason="only a person may allow it"
+            if step.person_only and not decision.strict
+            else decision.reason,
             arguments={},
             effect=effect.label,
             fingerprint=mark,
-            patterns=patterns,
-            preview=details,
-            digest=fingerprint("details", details) if details else "",  # a yes is to what was shown
+            patterns=step.patterns,
+            preview=step.details,
+            digest=fingerprint("details", step.details) if step.details else "",  # a yes is to what was shown
             strict=decision.strict,
             lastings=decider.approvals.lastings(),
             title=definition.facts.title,
         )
-        suspension = decider.runs.suspension(ctx.key.run)
+        answer = await self._yes_to(ctx, question)
+        if answer.verdict is Verdict.ALWAYS:
+            exactly = replace(answer, scope=Scope.ARGUMENTS) if step.person_only else answer
+            decider.approvals.add(question, exactly, subject, identity, ready)
+        return f"approved by {answer.by or 'a person'}"
+
+    async def _yes_to(self, ctx: Context[Any], question: Question) -> Answer:
+        """The answer that allows a step. Raises ToolError if it is no, or if nobody can be asked."""
+        suspension = self._decider.runs.suspension(ctx.key.run)
         if suspension is not None:
             answer: Answer | None = (await self.input.answered_later(ctx, [question], suspension))[0]
         else:
             with ctx._deadline.paused():
                 answer = await self._approving.ask(question)
         if answer is None:
-            raise ToolError(NOBODY.format(action))
+            raise ToolError(NOBODY.format(question.action))
         if not answer.allows:
             said = f" They say: {answer.message}" if answer.message else ""
-            raise ToolError(f"The user rejected this step: {action}.{said}")
-        if answer.verdict is Verdict.ALWAYS:
-            exactly = replace(answer, scope=Scope.ARGUMENTS) if person_only else answer
-            decider.approvals.add(question, exactly, subject, identity, ready)
-        return f"approved by {answer.by or 'a person'}"
+            raise ToolError(f"The user rejected this step: {question.action}.{said}")
+        return answer
 
     async def ask_user(self, ctx: Context[Any], text: str, options: Iterable[str], several: bool) -> Answer:
         reply = (await self.input.ask(ctx, [InputRequest(text, tuple(options), several)]))[0]

@@ -339,12 +339,9 @@ def _prints_names_only(command: Command) -> bool:
     return quiet and command.words[0].literal == "find" and words[-1:] == ["-print0"] and not speaks
 
 
-def _find(words: Sequence[Word]) -> Recognised:
-    touched: list[TouchedPath] = []
-    shows = False
-    followed: list[TouchedPath] = []
-    deletes = False
-    waiting = deque(words)
+def _find_roots(waiting: deque[Word]) -> list[TouchedPath]:
+    """Takes the folders that find begins at from its words."""
+    roots: list[TouchedPath] = []
     while waiting and not (waiting[0].prefix.startswith("-") or waiting[0].literal in ("(", "!", ")", ",")):
         root = waiting.popleft()
         if root.substitutions:
@@ -355,10 +352,16 @@ def _find(words: Sequence[Word]) -> Recognised:
             raise NotProved(
                 "find: a folder whose name a program could read as something else (write ./ before it)"
             )
-        touched.append(TouchedPath(root.spelled, "read", "subtree", False))
-    if not touched:
-        touched.append(TouchedPath(".", "read", "subtree", False))
-    roots = [*touched]
+        roots.append(TouchedPath(root.spelled, "read", "subtree", False))
+    return roots or [TouchedPath(".", "read", "subtree", False)]
+
+
+def _find(words: Sequence[Word]) -> Recognised:
+    waiting = deque(words)
+    roots = _find_roots(waiting)
+    touched = [*roots]
+    followed: list[TouchedPath] = []
+    shows = deletes = False
     while waiting:
         text = waiting.popleft().literal
         if text in FIND_RUNS:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unp
 from toolcrib.agent.as_tool import AgentToolOptions, agent_tool
 from toolcrib.agent.clear_results import ClearOldResults, add_read_result
 from toolcrib.agent.completion import COMPLETION, attempt_completion
-from toolcrib.agent.instructions import wants_arguments
 from toolcrib.agent.outcome import Budget, NotFinished, Outcome
 from toolcrib.agent.output_type import TEXT, OutputSpec, OutputType, as_output_type
 from toolcrib.agent.output_var import Out
@@ -145,22 +144,11 @@ class Agent(Generic[Deps, Out]):
             self._made.append(model)
         if not is_object_with(model, "stream"):
             raise TypeError(f"model must be a Model or a string such as 'openai:gpt-5', got {model!r}")
-        if not isinstance(instructions, str) and not callable(instructions):
-            raise TypeError(f"instructions are a text, or a function that gives one, got {instructions!r}")
-        if callable(instructions) and wants_arguments(instructions):
-            raise TypeError(f"instructions must be a function without parameters, got {instructions!r}")
         if toolbox is not None and (options or tools):
             raise TypeError("give tools and options, or a toolbox that has them, not both")
         if toolbox is not None and not is_object_with(toolbox, "call_turn"):
             how = "tools are handed in as Agent(model, [...])"
             raise TypeError(f"toolbox must be a Toolbox, got {toolbox!r}; {how}")
-        if not isinstance(budget, Budget):
-            raise TypeError(f"budget must be a Budget, as in Budget(cost=0.50, seconds=600), got {budget!r}")
-        if not isinstance(conversation_budget, Budget) or conversation_budget.seconds is not None:
-            raise TypeError(
-                "conversation_budget must be a Budget of tokens, cost or calls (seconds are those of a run: "
-                f"budget=Budget(seconds=...)), got {conversation_budget!r}"
-            )
         try:
             box: Toolbox[Deps] = toolbox if toolbox is not None else Toolbox(tools, **options)
         except TypeError as problem:
@@ -173,28 +161,12 @@ class Agent(Generic[Deps, Out]):
             ) from None
         if toolbox is None:
             self._made.append(box)
-        for option, number in (("max_turns", max_turns), ("max_failures", max_failures)):
-            if not isinstance(number, int) or number < 1:
-                raise TypeError(f"{option} must be a whole number from 1, got {number!r}")
         if on_question not in ("ask", "suspend"):
             raise TypeError(f"on_question must be 'ask' or 'suspend', got {on_question!r}")
         if on_question == "suspend" and box.approver is not None:
             raise TypeError(
                 "a run asks its approver, or it ends at a question (on_question='suspend'): not both"
             )
-        choice = tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice)
-        if completion_tool and not box.registry.has(COMPLETION):
-            box.registry.add(attempt_completion, builtin=True)
-        if not completion_tool and choice.mode == "required" and not choice.names:
-            raise TypeError("tool_choice='required' needs attempt_completion: without it no run could answer")
-        if context is not None and not isinstance(context, ClearOldResults):
-            raise TypeError(f"context must be a ClearOldResults, got {context!r}")
-        if context is not None:
-            add_read_result(box)
-        if checkpoints is not None:
-            if not is_object_with(checkpoints, "begin_turn"):
-                raise TypeError(f"checkpoints must be a Checkpoints of a workspace, got {checkpoints!r}")
-            box._approvals.check_stored_outside(checkpoints.root)  # what they cover may be changed unasked
         self._settings = AgentSettings(
             name=name,
             model=model,
@@ -206,7 +178,7 @@ class Agent(Generic[Deps, Out]):
             conversation_budget=conversation_budget,
             max_tokens=max_tokens,
             temperature=temperature,
-            tool_choice=choice,
+            tool_choice=tool_choice if isinstance(tool_choice, ToolChoice) else ToolChoice(tool_choice),
             parallel_calls=parallel_calls,
             stats_hint=stats_hint,
             early_start=early_start,
@@ -219,6 +191,12 @@ class Agent(Generic[Deps, Out]):
             logprobs=logprobs or top_logprobs is not None,
             top_logprobs=top_logprobs,
         )
+        if checkpoints is not None:
+            box._approvals.check_stored_outside(checkpoints.root)  # what they cover may be changed unasked
+        if completion_tool and not box.registry.has(COMPLETION):
+            box.registry.add(attempt_completion, builtin=True)
+        if context is not None:
+            add_read_result(box)
         self._output = as_output_type(output)
         self._typed: dict[Any, AgentSettings] = {}
         if not self._output.is_text:

@@ -7,7 +7,7 @@ instructions, they are replaced. An agent without instructions leaves what was t
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import isawaitable, signature
+from inspect import isawaitable
 from itertools import takewhile
 from typing import Any
 
@@ -16,18 +16,7 @@ from toolcrib.messages import Message
 from toolcrib.toolbox import Toolbox
 from toolcrib.toolbox.foreign import ForeignCall
 
-__all__ = ["RunInstructions", "wants_arguments"]
-
-
-def wants_arguments(make: Callable[..., Any]) -> bool:
-    """Whether a function cannot be called without arguments. False for a function whose signature is unknown."""
-    try:
-        signature(make).bind()
-    except TypeError:
-        return True
-    except ValueError:  # a builtin without a signature
-        pass
-    return False
+__all__ = ["RunInstructions"]
 
 
 class RunInstructions:

@@ -67,7 +67,7 @@ def run(
         launch.started()
         said = process.communicate(timeout=30)[0]
     denial = sandbox.explain(process.returncode, said, launch)
-    return Done(process.returncode, said, launch.restored, denial, launch.git_changes, launch.told)
+    return Done(process.returncode, said, launch.restored, denial, launch.git_changes, launch.executed_files)
 
 
 def ended(sandbox: Sandbox, command: str, cwd: object) -> Launch:

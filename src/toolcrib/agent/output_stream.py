@@ -45,9 +45,9 @@ class WatchedModel:
         self._index = -1  # of the call that is the answer
 
     @property
-    def begun(self) -> int:
+    def answers_begun(self) -> int:
         """How many answers were begun so far, with those of earlier requests."""
-        return self.attempt - (self._parser is None or not self._parser.told)
+        return self.attempt - (self._parser is None or not self._parser.has_told)
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk | Response, None]:
         """The model's stream."""
@@ -67,7 +67,7 @@ class WatchedModel:
 
     def _see(self, item: Chunk | Response) -> None:
         if isinstance(item, RestartChunk):
-            self.attempt = self.begun + 1
+            self.attempt = self.answers_begun + 1
             self._parser, self._index = None, -1
         elif isinstance(item, TextChunk):
             if self._index < 0:  # text may be an answer too, where a call was asked for
@@ -107,7 +107,7 @@ class _Parser:
         self._plain = plain
         self._json: JsonStream | None = JsonStream()
         self._begun = False
-        self.told = False  # whether anything of it was told
+        self.has_told = False  # whether anything of it was told
         self._words_first = words_first
 
     def feed(self, text: str) -> None:
@@ -142,7 +142,7 @@ class _Parser:
             self._say(path[size:], rest, finished=True)
 
     def _say(self, path: Path, delta: Any, *, finished: bool = False) -> None:
-        self.told = True
+        self.has_told = True
         self._tell(OutputDelta(self._attempt, path, delta, finished))
 
 

@@ -133,7 +133,7 @@ class TypedRun:
         """The model, wrapped so that it emits each piece of its answer as it comes."""
         from toolcrib.agent.output_stream import WatchedModel
 
-        before = 0 if self._watched is None else self._watched.begun
+        before = 0 if self._watched is None else self._watched.answers_begun
         self._watched = WatchedModel(model, self.shape, self.step, before + 1, tell)
         return self._watched
 

@@ -33,7 +33,7 @@ class _Lines:
 
     records: tuple[dict[str, Any], ...]
     waits: bool
-    told: Told | asyncio.Future[None]
+    when_written: Told | asyncio.Future[None]
 
 
 class LogWriter:
@@ -136,13 +136,13 @@ def _tell(written: list[_Lines], problem: AuditError | None) -> None:
     """Tell everybody who waits; those of one event loop together, because each message wakes it."""
     by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for lines in written:
-        if callable(lines.told):
+        if callable(lines.when_written):
             try:
-                lines.told(problem)
+                lines.when_written(problem)
             except BaseException:  # of the program's own complaint or logging: the thread has to go on
                 pass
         else:
-            by_loop.setdefault(lines.told.get_loop(), []).append(lines.told)
+            by_loop.setdefault(lines.when_written.get_loop(), []).append(lines.when_written)
     for loop, futures in by_loop.items():
         try:
             loop.call_soon_threadsafe(_settle, futures, problem)

@@ -176,7 +176,7 @@ class _Answer:
         self.stop = ""
 
     def is_empty(self) -> bool:
-        return not (self._text or self._refusal or self._reasoning or self._pictures or self._speech.kept)
+        return not (self._text or self._refusal or self._reasoning or self._pictures or self._speech.fields)
 
     def start(self, body: dict[str, Any]) -> None:
         """Takes the fields beside `choices`."""
@@ -276,7 +276,7 @@ class _Answer:
         parts.extend(self._speech.parts(self._provider))
         parts.extend(self._pictures)
         parts.extend(calls)
-        kept = {**self._kept, "audio": self._speech.kept} if self._speech.kept else self._kept
+        kept = {**self._kept, "audio": self._speech.fields} if self._speech.fields else self._kept
         extras = extras_for(self._provider, kept)
         return Response(
             Message("assistant", parts, extras),

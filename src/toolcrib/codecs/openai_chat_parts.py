@@ -35,14 +35,14 @@ class Speech:
     def __init__(self) -> None:
         self._data: list[str] = []
         self._transcript: list[str] = []
-        self.kept: dict[str, Any] = {}
+        self.fields: dict[str, Any] = {}
 
     def add(self, audio: dict[str, Any]) -> str:
         """Takes a piece and returns its transcript."""
         words = as_str(audio.get("transcript"))
         self._data.append(as_str(audio.get("data")))
         self._transcript.append(words)
-        self.kept |= {name: value for name, value in audio.items() if name not in ("data", "transcript")}
+        self.fields |= {name: value for name, value in audio.items() if name not in ("data", "transcript")}
         return words
 
     def parts(self, provider: str) -> list[MessagePart]:

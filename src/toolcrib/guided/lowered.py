@@ -72,7 +72,7 @@ class Lowered:
         """
         is_json = self.schema is not None or self.rung == "JSON mode"
         exact = self.guarantee == "enforced" and self.rung == "native"
-        sent = Sent(is_json, self.wrapped, exact=exact, begun=self.rung == "bias", tool=self.tool)
+        sent = Sent(is_json, self.wrapped, exact=exact, begins_only=self.rung == "bias", tool=self.tool)
         return read_answer(self.constraint, sent, answer)
 
     def validate(self, value: Any) -> tuple[FieldError, ...]:

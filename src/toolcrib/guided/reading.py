@@ -50,13 +50,13 @@ class AnswerValue:
 @dataclass(frozen=True, slots=True)
 class Sent:
     """How the answer of a constraint was asked for: as JSON, wrapped in an object, as a call of a tool; `exact` says
-    that the server writes nothing else, `begun` that it writes the beginning alone.
+    that the server writes nothing else, `begins_only` that it writes the beginning alone.
     """
 
     is_json: bool
     wrapped: bool
     exact: bool
-    begun: bool
+    begins_only: bool
     tool: str
 
 
@@ -75,7 +75,7 @@ def read_answer(constraint: Constraint, sent: Sent, answer: str | Message | Resp
     if isinstance(constraint, Tags) or sent.exact:
         return AnswerValue(text)
     if isinstance(constraint, Choice):
-        return _choice(text, constraint, begun=sent.begun)
+        return _choice(text, constraint, begins_only=sent.begins_only)
     return _bare(text, constraint)
 
 
@@ -161,8 +161,8 @@ def _about_answer(reason: str) -> str:
     return reason
 
 
-def _choice(text: str, constraint: Choice, *, begun: bool) -> AnswerValue:
-    """The option that a text names; with `begun`, the only one that begins with it."""
+def _choice(text: str, constraint: Choice, *, begins_only: bool) -> AnswerValue:
+    """The option that a text names; with `begins_only`, the only one that begins with it."""
     if text in constraint.options:
         return AnswerValue(text)
     plain = _bare_text(text)
@@ -170,7 +170,7 @@ def _choice(text: str, constraint: Choice, *, begun: bool) -> AnswerValue:
         found = [option for option in constraint.options if fold(option) == fold(plain)]
         if len(found) == 1:
             return AnswerValue(found[0], (Edit("", "enum_case", text, found[0]),))
-    if begun and text.strip():
+    if begins_only and text.strip():
         found = [option for option in constraint.options if option.startswith(text.strip())]
         if len(found) == 1:
             return AnswerValue(found[0])

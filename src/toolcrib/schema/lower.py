@@ -72,7 +72,7 @@ class _At:
     left: int  # how many more references may be expanded on the way down
     root: bool = False
     exact: bool = False  # inside `not` and `if`, where a guess would have the opposite effect
-    told: list[str] = field(default_factory=lambda: list[str]())
+    sentences: list[str] = field(default_factory=lambda: list[str]())
 
     def below(self, token: str, *, exact: bool = False) -> _At:
         return _At(f"{self.path}/{token}", self.left, exact=self.exact or exact)
@@ -94,7 +94,7 @@ class _Lowering:
         at = _At("", left, root=self._object_root)
         root = self._root
         if self._object_root:
-            root = object_root(root, self.definitions, at.told, self._lose_at(at))
+            root = object_root(root, self.definitions, at.sentences, self._lose_at(at))
         self._rewritten_root = root is not self._root
         if self._has_other_names(root):
             self._root_keywords, self._rewritten_root = NAMING_ROOT, True
@@ -118,7 +118,7 @@ class _Lowering:
                 return node
         for step in _STEPS:
             node = step(self, node, at)
-        description = with_sentences(node.get("description", ""), at.told)
+        description = with_sentences(node.get("description", ""), at.sentences)
         if description and self._takes("description", at):
             node = {**node, "description": description}
         return ordered(node)
@@ -144,7 +144,7 @@ class _Lowering:
         if said and not (
             keyword == "additionalProperties" and node[keyword] is False and node.get("properties")
         ):
-            at.told.append(said)
+            at.sentences.append(said)
         return {key: value for key, value in node.items() if key != keyword}
 
     # -- references -------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class _Lowering:
             kind = target.get("type") or inferred(target)
             stub: Schema = {} if kind is None else {"type": kind}
             said = beside.get("description") or target.get("description")
-            at.told.append("Nested further in the same way.")
+            at.sentences.append("Nested further in the same way.")
             return False, shorten({**stub, **({"description": said} if said else {})})
         at.left -= 1
         return False, self._expanded(ref, beside, at)
@@ -188,7 +188,7 @@ class _Lowering:
         for keyword in beside:
             if keyword in ANNOTATIONS and keyword not in kept:
                 self._drop(beside, keyword, at)
-        description = with_sentences(kept.pop("description", ""), at.told)
+        description = with_sentences(kept.pop("description", ""), at.sentences)
         if description:
             kept["description"] = description
         if kept and not self.dialect.ref_siblings:
@@ -252,7 +252,7 @@ class _Lowering:
             rest = [name for name in types if name != "null"]
             out["type"] = rest or ["string"]
             if not rest:
-                at.told.append("Always null.")
+                at.sentences.append("Always null.")
         if "anyOf" in out:
             variants = [v for v in out["anyOf"] if v.get("type") != "null"]
             null = null or len(variants) < len(out["anyOf"])
@@ -398,7 +398,7 @@ class _Lowering:
         if extra is True and not self.dialect.closed:
             return node
         if extra is False:
-            at.told.append("No other keys.")
+            at.sentences.append("No other keys.")
         return {**node, "additionalProperties": _either([*values, extra]) or True}
 
     def _map_as_text(self, node: Schema, at: _At) -> Schema:
@@ -406,7 +406,7 @@ class _Lowering:
         text.
         """
         values = phrase(node.get("additionalProperties"))
-        at.told.append(f"A JSON object, written as text; values: {values}.")
+        at.sentences.append(f"A JSON object, written as text; values: {values}.")
         self._lose(
             at, "additionalProperties", "free keys: sent as JSON text, better not strict", narrows=True
         )

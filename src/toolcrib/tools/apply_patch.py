@@ -72,7 +72,7 @@ class ApplyPatchParams(BaseModel):
 
 @dataclass(slots=True)
 class _Planned:
-    """The change of one file. `said` tells the model about it, `note` the person who is asked."""
+    """The change of one file. `remark` tells the model about it, `note` the person who is asked."""
 
     change: Change
     mark: str  # A, M or D, as Codex says it; empty for a file that the model is not told of
@@ -80,7 +80,7 @@ class _Planned:
     before: str
     after: str
     version: str
-    said: str = ""
+    remark: str = ""
     note: str = ""
 
 
@@ -163,7 +163,7 @@ class ApplyPatch(
         ctx.report(
             result={"diff": "".join(unified_diff(one.before, one.after, one.shown) for one in planned)}
         )
-        listed = [f"{one.mark} {one.shown}{one.said}" for one in planned if one.mark]
+        listed = [f"{one.mark} {one.shown}{one.remark}" for one in planned if one.mark]
         return "\n".join(["Success. Updated the following files:", *listed])
 
     def _plan_all(self, params: ApplyPatchParams, permits: Permits) -> list[_Planned]:

@@ -98,7 +98,7 @@ class EditFile(
         except ToolError as problem:
             return Preview(f"It would fail: {problem.message}", digest=f"fails {digest_of(data)}")
         shown = shown_with_target(self.backend, params.path)
-        text = unified_diff(edit.before, edit.after, shown) if edit.changes else edit.said[0]
+        text = unified_diff(edit.before, edit.after, shown) if edit.changes else edit.sentences[0]
         return Preview(f"{text}\n{broken_words(edit)}".strip("\n"), digest=digest_of(data))
 
     def execute(self, params: EditFileParams, ctx: Context[Any]) -> str:
@@ -109,17 +109,17 @@ class EditFile(
             ctx.check_cancelled()
             data, edit = self._plan(params, ctx.permits)
             if not edit.changes:
-                return edit.said[0]
+                return edit.sentences[0]
             version = version_of(data)
             self.backend.apply([Write(params.path, edit.data, version)], ctx.permits)
             place = self.backend.leads_to(params.path) or shown
             seen = self.backend.seen.version(ctx.key.run, place)
             if seen is not None and seen != version:
-                edit.said.append("Elsewhere the file had changed since you last read it.")
+                edit.sentences.append("Elsewhere the file had changed since you last read it.")
             else:
                 self.backend.seen.note(ctx.key.run, place, version_of(edit.data))
         ctx.report(result={"diff": unified_diff(edit.before, edit.after, edit.shown)})
-        return " ".join(filter(None, (*edit.said, broken_words(edit))))
+        return " ".join(filter(None, (*edit.sentences, broken_words(edit))))
 
     def _plan(self, params: EditFileParams, permits: Permits) -> tuple[bytes, PlannedFile]:
         """The file as it is, and with the edit made."""

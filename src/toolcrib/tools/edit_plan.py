@@ -32,13 +32,13 @@ class TextEdit:
 
 @dataclass(slots=True)
 class PlannedFile:
-    """A file with its edits made. `problem` names what the edits break, if anything."""
+    """A file with its edits made. `sentences` tell the model about them, `problem` what they break, if anything."""
 
     shown: str
     before: str
     after: str
     data: bytes
-    said: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     problem: str = ""
 
     @property
@@ -81,11 +81,11 @@ def plan_edits(shown: str, data: bytes, edits: Sequence[TextEdit]) -> PlannedFil
                 raise
             raise ToolError(f"Edit {number} of {len(edits)}: {refused.message}") from None
         if isinstance(found, str):
-            planned.said.append(found)
+            planned.sentences.append(found)
             continue
         after = source.replace(found)
         if after == source.original:
-            planned.said.append(f"{shown} already reads like that; nothing was changed.")
+            planned.sentences.append(f"{shown} already reads like that; nothing was changed.")
             continue
         offset = 0
         for match in found:
@@ -93,7 +93,7 @@ def plan_edits(shown: str, data: bytes, edits: Sequence[TextEdit]) -> PlannedFil
             moved.append((match.start + offset, longer))
             offset += longer
         changed = Source(after)
-        planned.said.append(_summary(shown, source, changed, found))
+        planned.sentences.append(_summary(shown, source, changed, found))
         source, planned.after = changed, after
     planned.data = encode(shown, planned.after, encoding)
     planned.problem = newly_broken(shown, planned.before, planned.after) if planned.changes else ""

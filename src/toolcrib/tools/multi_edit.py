@@ -119,7 +119,7 @@ class MultiEdit(
             if changes:
                 self.backend.apply(changes, ctx.permits)
         ctx.report(result={"diff": "".join(unified_diff(one.before, one.after, one.shown) for one in plans)})
-        return "\n".join(line for plan in plans for line in (*plan.said, broken_words(plan)) if line)
+        return "\n".join(line for plan in plans for line in (*plan.sentences, broken_words(plan)) if line)
 
     def _plan(self, params: MultiEditParams, permits: Permits) -> dict[str, tuple[str, PlannedFile]]:
         """Each file with its version and its edits made."""

@@ -37,7 +37,7 @@ async def started_result(process: BackgroundProcess, ctx: Context[Any]) -> ToolR
             f"[{process.id} ended, because the sandbox refused something. The user allowed it, and the command was run "
             "again from its start.]\n"
         )
-        process.told = True
+        process.end_is_known = True
         process = again
     reading = read_process(process)
     ctx.report(result={"output": reading.text, "process": process.id})

@@ -67,7 +67,7 @@ class BackgroundTask:
 
     def __init__(self, id: str, work: DelegatedRun) -> None:
         self.id = id
-        self.told = False  # whether the model knows that it has ended
+        self.end_is_known = False  # whether the model knows that it has ended
         self.read = False  # whether its result was given to the model
         self.text, self.failed = STOPPED, True  # its result, when it has one
         self.seconds = 0.0
@@ -94,7 +94,7 @@ class BackgroundTask:
     def running(self) -> bool:
         return not self._task.done()
 
-    def said(self, text: str, *, code: ErrorCode | None = None) -> ToolResult:
+    def as_result(self, text: str, *, code: ErrorCode | None = None) -> ToolResult:
         """A result with a text of its agent, marked as from outside if the agent took in content from outside."""
         result, outcome = ToolResult.of(text, code=code), self._work.value.run.outcome
         result.outside = outcome is not None and bool(of_messages(outcome.messages).taint)
@@ -174,9 +174,9 @@ class BackgroundTasks:
 
     def news(self) -> list[str]:
         """A sentence about each task that ended and that the model was not told of."""
-        ended = [task for task in self._known.values() if not task.running and not task.told]
+        ended = [task for task in self._known.values() if not task.running and not task.end_is_known]
         for task in ended:
-            task.told = True
+            task.end_is_known = True
         return [
             f"[Task {task.id} has ended{' without being finished' if task.failed else ''}: "
             f"task_check(task_id={task.id!r}) gives its result.]"

@@ -45,7 +45,7 @@ class TaskCancel(
         task = ctx.of_run(BackgroundTasks).get(params.task_id)
         was_running = task.running
         await task.in_its_loop(task.cancel())
-        task.told = task.read = True
-        return task.said(
+        task.end_is_known = task.read = True
+        return task.as_result(
             f"Task {task.id} {'was stopped' if was_running else 'had ended before'}. {task.text}"
         )

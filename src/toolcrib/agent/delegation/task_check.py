@@ -60,5 +60,5 @@ class TaskCheck(
 
 def result_of(task: BackgroundTask) -> ToolResult:
     """The result of a task that has ended: an error if it was not finished."""
-    task.told = task.read = True
-    return task.said(task.text, code=ErrorCode.TOOL_ERROR if task.failed else None)
+    task.end_is_known = task.read = True
+    return task.as_result(task.text, code=ErrorCode.TOOL_ERROR if task.failed else None)

@@ -106,7 +106,7 @@ class BackgroundProcess:
         self.outcome: ProcessOutcome | None = None
         self.problem = ""
         self.stopped = False
-        self.told = False
+        self.end_is_known = False  # whether the model knows that it has ended
         self.loop = asyncio.get_running_loop()
         self.turns = asyncio.Lock()  # calls that read or stop it take turns
         self._changed = asyncio.Event()

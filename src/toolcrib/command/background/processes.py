@@ -94,9 +94,11 @@ class Processes:
 
     def news(self) -> list[str]:
         """A sentence about each process that ended and that the model was not told of."""
-        ended = [process for process in self._known.values() if not process.running and not process.told]
+        ended = [
+            process for process in self._known.values() if not process.running and not process.end_is_known
+        ]
         for process in ended:
-            process.told = True
+            process.end_is_known = True
         return [
             f"[The background process {process.id} has ended: {end_in_words(process)}. "
             f"process(process_id={process.id!r}) reads what it printed.]"

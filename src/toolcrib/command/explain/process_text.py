@@ -42,13 +42,13 @@ def read_process(process: BackgroundProcess, offset: int | None = None) -> Proce
     wanted = process.cursor if offset is None else offset - _begun_word(process, offset)
     if offset is None and (screen := process.screen_since(wanted)) is not None:
         end = process.cursor = process.output.total
-        process.told = process.told or not process.running
+        process.end_is_known = process.end_is_known or not process.running
         text = screen.text() if process.running else screen.scrolled()
         return ProcessReading(text, wanted, end, end, cursor=screen.place())
     start, end, text = process.text(wanted, MAX_READ)
     process.cursor = end
     if not process.running and end == process.output.total:
-        process.told = True
+        process.end_is_known = True
     return ProcessReading(text, start, end, process.output.total, max(0, start - wanted))
 
 

@@ -121,7 +121,9 @@ class Bubblewrap(ConfiningSandbox):
             if data and path in view.hidden and path not in view.denied
         }
         caches = cache_mounts(view, self.caches.path())
-        mounts, after = mounts_of(view, level, self.limits, scratch, redacted, caches, self.placeholders.held)
+        mounts, after = mounts_of(
+            view, level, self.limits, scratch, redacted, caches, self.placeholders.held_paths
+        )
         words += mount_arguments(mounts, after)
         supervisor = Instructions(exec=[], supervised=True)
         if _to_be_checked(mounts, view.writable(level), self.protected):

@@ -103,11 +103,11 @@ class Launch:
     `on_close` (the last one runs first) and descriptors for the launched process to `inherited`.
 
     After `close`: `restored` are the protected files that were put back, `not_restored` are sentences about those that
-    could not be, `git_changes` are sentences about settings and
-    hooks that were taken out of git repositories, `told` says which files the command changed that other programs run
-    unasked, and `limits_met` names the limits of all processes together that the
-    command met. `kept_by_mounts` are the paths that the command could not change, as their mounts stayed. While it
-    runs, the proxy of an allowlist adds to `refused_hosts` and to `refused_addresses`.
+    could not be, `git_changes` are sentences about settings and hooks that were taken out of git repositories,
+    `executed_files` are sentences about files that the command changed and other programs run unasked, and `limits_met`
+    names the limits of all processes together that the command met. `kept_by_mounts` are the paths that the command
+    could not change, as their mounts stayed. While it runs, the proxy of an allowlist adds to `refused_hosts` and to
+    `refused_addresses`.
     """
 
     argv: list[str]
@@ -117,7 +117,7 @@ class Launch:
     restored: list[str] = field(default_factory=list)
     not_restored: list[str] = field(default_factory=list)
     git_changes: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    executed_files: list[str] = field(default_factory=list)
     refused_hosts: list[str] = field(default_factory=list)
     refused_addresses: list[str] = field(default_factory=list)
     limits_met: list[str] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Launch:
         if len(self.restored) > MAX_NAMES:
             names += f" and {len(self.restored) - MAX_NAMES:,} more"
         back = [f"Put back as it was, because commands may not change it: {names}."] if names else []
-        return [*back, *self.not_restored, *self.git_changes, *self.told]
+        return [*back, *self.not_restored, *self.git_changes, *self.executed_files]
 
     def started(self) -> None:
         """Closes our copies of the inherited descriptors; call this once the process runs."""

@@ -25,7 +25,7 @@ State = dict[str, dict[str, SavedFile]]
 
 
 def watch_executed_files(roots: Sequence[str], workspace: str) -> list[Callable[[Launch], None]]:
-    """Reads the files now; returns the step that compares them after the command, and adds to `launch.told`."""
+    """Reads the files now; returns the step that compares them after the command, for `launch.executed_files`."""
     if workspace not in roots:
         return []
     return [partial(_compare, workspace, recorded(workspace, TOLD))]
@@ -37,7 +37,9 @@ def _compare(workspace: str, before: State, launch: Launch) -> None:
     if changed:
         names = ", ".join(f"{path} ({TOLD[path]})" for path in changed[:MAX_NAMES])
         more = f" and {len(changed) - MAX_NAMES} more" if len(changed) > MAX_NAMES else ""
-        launch.told.append(f"Changed by this command, and run by other programs unasked: {names}{more}.")
+        launch.executed_files.append(
+            f"Changed by this command, and run by other programs unasked: {names}{more}."
+        )
 
 
 def _changed(path: str, before: dict[str, SavedFile], after: dict[str, SavedFile]) -> bool:

@@ -59,7 +59,7 @@ class NestedFiles:
         if new:
             names = ", ".join(os.path.relpath(path, self._workspace) for path in new[:MAX_NAMES])
             more = f" and {len(new) - MAX_NAMES:,} more" if len(new) > MAX_NAMES else ""
-            launch.told.append(f"In new folders, and run by other programs unasked: {names}{more}.")
+            launch.executed_files.append(f"In new folders, and run by other programs unasked: {names}{more}.")
 
     def _counting(self, places: Iterable[str]) -> list[str]:
         return [

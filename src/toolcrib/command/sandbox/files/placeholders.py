@@ -72,7 +72,8 @@ class Placeholders:
         self._users: Counter[str] = Counter()
 
     @property
-    def held(self) -> Collection[str]:
+    def held_paths(self) -> Collection[str]:
+        """Those that some command holds now."""
         return self._descriptors.keys()
 
     def hold(self, paths: Sequence[str]) -> Callable[[Launch], None]:

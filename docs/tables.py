@@ -5,17 +5,21 @@ A table stands between `<!-- NAME -->` and `<!-- /NAME -->`; tests/test_docs_tab
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from toolcrib import events
 from toolcrib.agent import Agent, RunOptions
@@ -41,6 +45,7 @@ from toolcrib.toolbox import Toolbox
 from toolcrib.toolset import AnyTool
 
 PAGES = Path(__file__).parent
+SOURCE = PAGES.parent / "src" / "toolcrib"
 sys.path.insert(0, str(PAGES))  # the tests load this file by its path
 
 from promises import promise_table, promises  # noqa: E402
@@ -317,13 +322,48 @@ def _summary(value: Any) -> str:
     return first.replace("|", "\\|")
 
 
+def _meaning(name: str, value: Any) -> str:
+    """What a public name is: its docstring, the text or comment after its assignment, or whose parameters it has."""
+    if inspect.isclass(value) and issubclass(value, BaseModel) and not _summary(value):
+        near = vars(import_module(value.__module__.removesuffix("_params"))).values()
+        tools = {f"`{kind.facts.name}`" for kind in near if inspect.isclass(kind) and hasattr(kind, "facts")}
+        what = "The parameters" if name.endswith("Params") else "An item of the parameters"
+        return f"{what} of {' and '.join(sorted(tools))}."
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return _summary(value)
+    found = [text for module, text in _assignments()[name] if getattr(import_module(module), name) is value]
+    return next(filter(None, found), "").replace("|", "\\|")
+
+
+@cache
+def _assignments() -> dict[str, list[tuple[str, str]]]:
+    """Of each name that some module assigns: that module, and the text or the comment that stands after it."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        lines, body = text.split("\n"), ast.parse(text).body
+        module = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for node, after in zip(body, [*body[1:], None], strict=True):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if isinstance(node, ast.AnnAssign) and node.value is not None:
+                targets = [node.target]
+            said = lines[node.lineno - 1].partition("  # ")[2].removesuffix("fmt: skip")
+            said = said and f"{said[0].upper()}{said[1:]}."
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                said = " ".join(str(after.value.value).split("\n\n")[0].split())
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    found[target.id].append((module, said))
+    return found
+
+
 def api_table() -> str:
     """Every public module with the names of its `__all__`."""
     sections = []
     for name in PUBLIC_MODULES:
         module = import_module(name)
         names = sorted(module.__all__, key=str.lower)
-        rows = ([f"`{item}`", _summary(getattr(module, item))] for item in names)
+        rows = ([f"`{item}`", _meaning(item, getattr(module, item))] for item in names)
         sections.append(f"## {name}\n\n{_summary(module)}\n\n{table(['name', 'what it is'], rows)}\n")
     return "\n".join(sections)
 

@@ -47,6 +47,13 @@ def test_nothing_that_there_is_lacks_its_row() -> None:
     assert set(TABLES.HEADS) == set(CODECS)
 
 
+def test_the_page_of_public_names_says_what_each_is() -> None:
+    lines = TABLES.api_table().splitlines()
+    assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []
+    # What Python says of a type that an alias stands for is nothing about the alias.
+    assert [line for line in lines if "Built-in immutable" in line or "generic container" in line] == []
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [("a\nb", "`a⏎b`"), ("<|x|>", r"`<\|x\|>`"), ("```json\n[]\n```", "```` ```json⏎[]⏎``` ````")],

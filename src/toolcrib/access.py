@@ -33,10 +33,11 @@ class Reach(StrEnum):
 
 
 UNKNOWN_WORD = "\ufffd"  # stands for any number of words, which are only known when the command runs
-UNSEEN_CODE = "\ufffd"
-ANY_HOST = "*"
+UNSEEN_CODE = "\ufffd"  # stands for code at which nobody here can look
+ANY_HOST = "*"  # stands for every host
 OWN = "process://"  # prefix of a run's own resources; a call touches one only if it names it
 PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum's member is slow
+"""The ways to reach a path."""
 
 
 @dataclass(frozen=True, slots=True)

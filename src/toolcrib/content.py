@@ -15,18 +15,7 @@ from typing import Any, ClassVar, Self
 from toolcrib.dataclass import dataclass
 from toolcrib.frozen import EMPTY, open_class, quickly_filled
 
-__all__ = [
-    "PARTS",
-    "Audio",
-    "File",
-    "Image",
-    "Json",
-    "Media",
-    "Part",
-    "Text",
-    "part_from_dict",
-    "part_to_dict",
-]
+__all__ = ["Audio", "File", "Image", "Json", "Media", "Part", "Text", "part_from_dict", "part_to_dict"]
 
 MEDIA_TYPE = re.compile(r"(image|audio|application|text|video)/[\w.+;=-]+")
 BEGINNINGS = {  # of the base64 of a file, and its media type
@@ -159,6 +148,7 @@ class File(Media):
 
 
 Part = Text | Json | Image | Audio | File
+"""A piece of a message or of a result."""
 PARTS = (Text, Json, Image, Audio, File)  # for `isinstance`, which takes longer with a union
 
 PART_TYPES: dict[str, type[Text | Json | Media]] = {cls.kind: cls for cls in (Text, Json, Image, Audio, File)}

@@ -42,8 +42,10 @@ __all__ = [
 ]
 
 Role = Literal["system", "user", "assistant", "tool"]
+"""Whose message it is; the results of calls are messages of "tool"."""
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 StopReason = Literal["end", "tool_calls", "length", "refusal", "filter", "pause", "other"]
+"""Why an answer ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class ResultPart:
 
 
 MessagePart = Part | Reasoning | Opaque | ToolCall | ResultPart
+"""A piece of a message."""
 
 OWN = "toolcrib"  # among the extras of a message: what toolcrib itself notes of it
 CONTENT = (Text, Json, Media)
@@ -345,6 +348,7 @@ class FallbackChunk:
 
 
 Chunk = TextChunk | ReasoningChunk | CallChunk | RestartChunk | NoticeChunk | RetryChunk | FallbackChunk
+"""A piece of an answer that streams."""
 
 
 MODES = ("auto", "none", "required")

@@ -242,3 +242,4 @@ class Refused:
 
 
 Prepared = Ready | Pending | Refused
+"""What became of a call before it runs."""

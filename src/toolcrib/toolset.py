@@ -44,7 +44,9 @@ __all__ = [
 A_TOOLBOX = "a toolbox is handed in as toolbox=, as in Agent(model, toolbox=box)"
 
 AnyTool: TypeAlias = "Tool[Any, Any] | FunctionTool[..., Any]"
+"""A tool, in class form or in function form."""
 ToolLike: TypeAlias = "AnyTool | type[Tool[Any, Any]] | ToolFactory | Renamed | ToolWithSteps"
+"""What can be given as a tool: a tool, or a class or factory that makes one for each call."""
 
 
 @dataclass(frozen=True, slots=True)

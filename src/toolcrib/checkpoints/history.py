@@ -38,6 +38,7 @@ MAX_HISTORY = 64 << 20  # bytes of all lines
 PRUNED_TO = 0.8  # of a limit, so that not every checkpoint prunes
 
 Whose = Literal["run", "person", "undo"]
+"""Whose changes follow a checkpoint."""
 
 
 class CheckpointError(ToolcribError):

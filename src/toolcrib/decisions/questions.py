@@ -74,6 +74,7 @@ class ScoreQuestion:
 
 
 DecisionQuestion: TypeAlias = Predicate | ChoiceQuestion | ScoreQuestion
+"""What a decision model is asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,3 +149,4 @@ class Tags:
 
 
 Constraint = Choice | Regex | JsonSchema | Grammar | ToolCalls | Tags
+"""What an answer must look like."""

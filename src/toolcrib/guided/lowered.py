@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Guarantee", "Lowered", "RungName"]
 
 Guarantee = Literal["enforced", "enforced in part", "JSON only", "biased", "prompted"]
+"""What a server promises of an answer, the most first."""
 RungName = Literal["native", "strict tool", "forced tool", "JSON mode", "bias", "text"]
+"""A way of sending a constraint to a server, the best first."""
 
 
 def _nothing(_rung: RungName, _blockers: tuple[str, ...]) -> None:

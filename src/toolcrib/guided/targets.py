@@ -312,6 +312,7 @@ _ROWS: Final = (
 )
 
 TARGETS: Final[Mapping[str, ServerTarget]] = MappingProxyType({row.name: row for row in _ROWS})
+"""All servers that a constraint can be lowered for, by their names."""
 
 # {wire format (a row of `codecs/catalog.py`): target of the provider whose format it is}
 _OF_FORMAT: Final = {

@@ -150,6 +150,7 @@ _ROWS: Final[tuple[Dialect, ...]] = (
 )
 
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({row.name: row for row in _ROWS})
+"""All dialects, by their names."""
 
 
 def dialect_named(name: str) -> Dialect:

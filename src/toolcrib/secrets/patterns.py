@@ -198,3 +198,4 @@ PATTERNS: tuple[TokenPattern, ...] = (
          "credential secret token passw pwd passphrase key", "names that say so, with a value of high entropy",
          random_looking, folded=True, bare=True, before=_SAYS_SO),
 )  # fmt: skip
+"""The formats of tokens and keys that are masked although they are in no store."""

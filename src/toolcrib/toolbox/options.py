@@ -42,6 +42,7 @@ OBJECTS = {  # by option: a method that its object has, and such an object
 }
 
 AutonomyName = Literal["read_only", "supervised", "sandboxed", "full"]
+"""How much may run unasked, the least first."""
 
 
 class ToolboxOptions(TypedDict, Generic[Deps], total=False):

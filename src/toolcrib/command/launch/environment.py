@@ -13,10 +13,10 @@ from toolcrib.credentials import names_credential
 
 PATTERN = re.compile(r"[*?\[]")
 
-# What is passed on to a command that no sandbox confines.
 SAFE_ENV_VARS = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "TZ",
 )  # fmt: skip
+"""The variables that a command gets where no sandbox confines it."""
 # No colours, no pagers, no questions, because no person sits at the terminal.
 SET_ENV_VARS = {
     "TERM": "dumb",

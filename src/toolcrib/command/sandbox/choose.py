@@ -57,6 +57,7 @@ ORDER = (
         "sandbox-exec is part of macOS; a sandbox around this process may forbid a second one inside",
     ),
 )
+"""The back ends in the order in which they are tried."""
 
 
 def choose(

@@ -130,6 +130,7 @@ class Move:
 
 
 Change: TypeAlias = Write | Delete | Move
+"""One change of a set that `apply` makes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,16 @@ McpFiles = Annotated[
 ]
 ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 ServerName = Annotated[str, typer.Argument(metavar="NAME", help="The server's name.")]
+ServerOfTools = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 

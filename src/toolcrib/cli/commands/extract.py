@@ -14,6 +14,7 @@ import typer
 
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, say, stdout_reserved
 from toolcrib.cli.named_model import named_model
+from toolcrib.cli.options import ModelName
 from toolcrib.dataclass import dataclass
 from toolcrib.plugins import PluginError, load_object
 from toolcrib.text_file import read_text_file
@@ -41,15 +42,7 @@ class ExtractCommandOptions:
             metavar="FILE", help="Texts, PDFs and pictures; - or nothing reads a text from stdin."
         ),
     ] = None
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="MODEL",
-            help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas.",
-        ),
-    ] = None
+    model: ModelName = None
     lines: Annotated[bool, typer.Option("--lines", help="Each line of a text is a source of its own.")] = (
         False
     )

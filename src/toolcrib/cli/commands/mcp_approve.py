@@ -11,12 +11,11 @@ import typer
 from toolcrib.cli.console import DONE, NOT_DONE, Problem, out, person_can_be_asked, quiet_logging
 from toolcrib.cli.mcp_servers import configured_servers, make_toolset
 from toolcrib.cli.mcp_states import NOT_LISTED
-from toolcrib.cli.options import McpFiles, WorkspaceFolder
+from toolcrib.cli.options import McpFiles, ServerOfTools, WorkspaceFolder
 from toolcrib.errors import ToolcribError
 from toolcrib.mcp.client.pins import Pins
 from toolcrib.visible import on_one_line
 
-Server = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
 Tools = Annotated[list[str] | None, typer.Argument(metavar="TOOL", help="Its tools; all if none is named.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Approve without being asked: you have read it.")]
 Forget = Annotated[
@@ -25,7 +24,7 @@ Forget = Annotated[
 
 
 def command(
-    server: Server,
+    server: ServerOfTools,
     tools: Tools = None,
     yes: Yes = False,
     forget: Forget = False,

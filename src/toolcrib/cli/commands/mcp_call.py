@@ -9,19 +9,18 @@ import typer
 from toolcrib.cli.commands import tools_call
 from toolcrib.cli.commands.tools_call import CONTEXT_SETTINGS, Arguments
 from toolcrib.cli.mcp_servers import configured_servers
-from toolcrib.cli.options import ToolsToUse
+from toolcrib.cli.options import ServerOfTools, ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.sandbox_options import SandboxOptions
 from toolcrib.mcp.names import shown_names
 
 __all__ = ["CONTEXT_SETTINGS", "command"]
 
-Server = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
 Tool = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name at the server.")]
 
 
 def command(
-    server: Server,
+    server: ServerOfTools,
     tool: Tool,
     tools: ToolsToUse,
     policy: PolicyOptions,

@@ -22,7 +22,7 @@ from toolcrib.cli.json_answers import JsonAnswers
 from toolcrib.cli.loaded_tools import load_assembly
 from toolcrib.cli.mcp_servers import ServersWanted, programs_of_servers
 from toolcrib.cli.named_model import named_model
-from toolcrib.cli.options import ToolsToUse
+from toolcrib.cli.options import ModelName, ToolsToUse
 from toolcrib.cli.policy_options import PolicyOptions
 from toolcrib.cli.run_display import Display, JsonLines, show_run
 from toolcrib.cli.sandbox_options import SandboxOptions, sandbox_warnings
@@ -67,15 +67,7 @@ class RunCommandOptions:
     """What to do, with which model, and how far."""
 
     task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")] = ""
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="MODEL",
-            help="Such as openai:NAME or http://HOST/v1#NAME; fallbacks after commas.",
-        ),
-    ] = None
+    model: ModelName = None
     max_turns: Annotated[
         int, typer.Option(min=1, metavar="N", help="Stop after this many answers of the model.")
     ] = 50

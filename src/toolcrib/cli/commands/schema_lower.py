@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from toolcrib.cli.console import DONE, Problem, out
+from toolcrib.cli.options import AsJson
 from toolcrib.guided import TARGETS, Choice, Grammar, JsonSchema, Lowered, Regex, lower
 from toolcrib.text_file import read_text_file
 from toolcrib.visible import escape_invisible
@@ -37,7 +38,6 @@ OneOf = Annotated[
 Matching = Annotated[
     str | None, typer.Option("--regex", metavar="REGEX", help="In place of a file: a regular expression.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def command(

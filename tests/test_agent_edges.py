@@ -24,6 +24,17 @@ async def hang() -> str:
     return ""
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"context": "all"}, {"checkpoints": "store"}, {"max_turns": 0}, {"output": 3}]
+)
+def test_an_agent_that_is_refused_leaves_the_toolbox_as_it_was(wrong: dict[str, Any]) -> None:
+    box = Toolbox(tools())
+    before = asyncio.run(box.names())
+    with pytest.raises(TypeError):
+        Agent(Script("hello"), toolbox=box, **wrong)
+    assert asyncio.run(box.names()) == before
+
+
 # -- cancelling a run
 
 

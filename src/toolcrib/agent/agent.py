@@ -193,14 +193,15 @@ class Agent(Generic[Deps, Out]):
         )
         if checkpoints is not None:
             box._approvals.check_stored_outside(checkpoints.root)  # what they cover may be changed unasked
-        if completion_tool and not box.registry.has(COMPLETION):
-            box.registry.add(attempt_completion, builtin=True)
-        if context is not None:
-            add_read_result(box)
         self._output = as_output_type(output)
         self._typed: dict[Any, AgentSettings] = {}
         if not self._output.is_text:
             self._settings_for(None)
+        # An agent that is refused changes no toolbox, so the tools that it brings come last.
+        if completion_tool and not box.registry.has(COMPLETION):
+            box.registry.add(attempt_completion, builtin=True)
+        if context is not None:
+            add_read_result(box)
 
     def _settings_for(self, output: Any) -> AgentSettings:
         """The settings of a run that answers with this output; None for the agent's own.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -177,6 +180,24 @@ def test_ripgrep_opens_no_file_and_reads_no_settings(tmp_path: Path, monkeypatch
     (tmp_path / "a.txt").write_text("root\n")
     assert search(Workspace(tmp_path), True, pattern="ro+t", output="files", include="*.txt") == "a.txt"
     assert not (tmp_path / "ran").exists()
+
+
+@needs_ripgrep
+def test_ripgrep_is_left_out_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    children: list[subprocess.Popen[bytes]] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            children.append(self)
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert texts_with_matches(str(RIPGREP), "a", [b"a"], time.monotonic() + 5, lambda: None) is None
+    assert [child.returncode is None for child in children] == [False]
 
 
 @needs_ripgrep

@@ -69,8 +69,13 @@ def _run(argv: list[str], data: bytes, deadline: float, check: Callable[[], None
     stdin, child.stdin = child.stdin, None
     assert stdin is not None
     writer = threading.Thread(target=_write, args=(stdin, data), name="toolcrib ripgrep", daemon=True)
-    writer.start()
     with child:
+        try:
+            writer.start()
+        except RuntimeError:  # the system has no thread left
+            stdin.close()
+            child.kill()
+            return None
         try:
             while True:
                 check()

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from tests.cases import each
-from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolCall, ToolFactory
+from toolcrib import Context, Effect, Retry, Tool, Toolbox, ToolCall, ToolFactory, ToolResult
 from toolcrib.call import CallKey
 from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.content import Image, Text
@@ -607,7 +607,18 @@ OUTPUTS: list[tuple[Any, dict[str, Any] | None]] = [
     (abc.Iterator, None),
     (abc.AsyncGenerator, None),
     (typing.Awaitable, None),
-]
+    (Annotated[abc.Iterator[str], "the lines"], None),
+    (Annotated[abc.AsyncGenerator[Forecast, None], Field(description="one by one")], None),
+    (abc.Coroutine[Any, Any, Annotated[abc.AsyncIterator[str], "lines"]], None),
+    (abc.Iterator[str] | None, None),
+    (Annotated[str, "the text"], None),
+    (Annotated[None, "nothing"], None),
+    (Annotated[ToolResult, "as it is"], None),
+    (Annotated[list[Text | Image], "parts"], None),
+    (str | abc.Awaitable[str], None),
+    (abc.Awaitable[Annotated[int, Field(description="how many")]], {"type": "integer", "description": "how many"}),
+    (int | abc.Awaitable[int], {"type": "integer"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("returns", "schema"), OUTPUTS, ids=lambda item: str(item)[:40])

@@ -6,12 +6,14 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import functools
 import json
 import pathlib
 import stat
 import threading
+import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -263,6 +265,85 @@ async def test_generators_of_other_things() -> None:
     assert [part.kind for part in (await box.call("parts", {})).parts] == ["text", "image"]
     assert not (await box.call("empty", {})).is_error
     assert (await box.call("breaking", {})).code == "failed"
+
+
+async def in_async_steps() -> AsyncIterator[str]:
+    yield "one, "
+    yield "two"
+
+
+def in_steps() -> Iterable[str]:
+    yield "one, "
+    yield "two"
+
+
+def logged(fn: Any) -> Any:
+    """A decorator as many write it."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return wrapper
+
+
+def logged_async(fn: Any) -> Any:
+    @functools.wraps(fn)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return wrapper
+
+
+GIVING_GENERATORS = [
+    in_steps,
+    in_async_steps,
+    logged(in_steps),
+    logged(in_async_steps),
+    logged_async(in_async_steps),
+    functools.partial(logged(in_steps)),
+    logged(functools.partial(in_async_steps)),
+]
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize("fn", GIVING_GENERATORS)
+async def test_a_decorated_generator_function_streams_too(fn: Any, inline: bool) -> None:
+    box = Toolbox([tool(fn, name="steps", effect=READ, secrets=(), inline=inline)])
+    log = box.events()
+    result = await box.call("steps", {})
+    box.unsubscribe(log)
+    seen = [e.result async for e in log if isinstance(e, StatusChanged) and e.result is not None]
+    assert (result.text, result.structured, seen) == ("one, two", None, ["one, ", "two"])
+
+
+async def test_a_function_may_return_a_generator_that_it_made() -> None:
+    def steps() -> Iterator[str]:
+        return iter_of("one, ", "two")
+
+    def async_steps() -> AsyncIterator[str]:
+        return in_async_steps()
+
+    def iter_of(*texts: str) -> Iterator[str]:
+        yield from texts
+
+    box = Toolbox([tool(fn, effect=READ, secrets=()) for fn in (steps, async_steps)])
+    assert [(await box.call(name)).text for name in ("steps", "async_steps")] == ["one, two"] * 2
+
+
+async def test_a_slow_decorated_generator_runs_on_a_thread_and_is_stopped_in_time() -> None:
+    threads = set()
+
+    @logged
+    def slowly() -> Iterator[str]:
+        while True:
+            threads.add(threading.current_thread())
+            time.sleep(0.01)
+            yield "."
+
+    result = await Toolbox([tool(slowly, effect=READ, secrets=(), timeout=0.05)]).call("slowly")
+    assert result.code == "timed_out"
+    assert threading.current_thread() not in threads
 
 
 # -- caps

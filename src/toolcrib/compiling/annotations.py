@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-__all__ = ["annotations_of", "signature_of"]
+__all__ = ["annotations_of", "innermost", "signature_of"]
 
 if sys.version_info >= (3, 14):
     from annotationlib import Format, get_annotations
@@ -30,3 +30,16 @@ else:
         """The annotations of a function or class."""
         found: Mapping[str, Any] = getattr(annotated, "__annotations__", {})
         return found
+
+
+def innermost(fn: Callable[..., Any]) -> tuple[Callable[..., Any], set[str]]:
+    """The function below partials and decorators that say what they wrap, and the arguments that partials name."""
+    named = set[str]()
+    while isinstance(fn, partial) or hasattr(fn, "__wrapped__"):
+        if isinstance(fn, partial):
+            named.update(fn.keywords)
+            fn = fn.func
+        else:
+            fn = inspect.unwrap(fn, stop=lambda below: isinstance(below, partial))
+    called = fn if inspect.isroutine(fn) else type(fn).__call__
+    return (called if called is fn else innermost(called)[0]), named

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from toolcrib.compiling.annotations import innermost
 from toolcrib.compiling.definition import Definition, Hook
 from toolcrib.compiling.docstring import parse_docstring
 from toolcrib.compiling.params import Params, add_to_schema, is_described, make_params
@@ -70,8 +71,13 @@ def compile_function(
     made = {
         name: _function_hook(hook, defaults if name in params_hooks else {}) for name, hook in hooks.items()
     }
-    mode = _mode(fn, facts)
-    return Definition(facts, description, params, start, mode, made, signature.returns, wants_context)
+    yields = _yields(fn)
+    returns = (
+        Any if yields else signature.returns
+    )  # an Iterable[str] would mean a list, and its texts are joined
+    return Definition(
+        facts, description, params, start, _mode(fn, facts), made, returns, wants_context or yields
+    )
 
 
 def _execute(tool: Any, params: Any, ctx: Any) -> Any:
@@ -108,18 +114,22 @@ def _function_hook(hook: Hook, defaults: Mapping[str, Any]) -> Hook:
 
 
 def _mode(fn: Callable[..., Any], facts: Facts) -> str:
-    """The mode in which a function is run, for `Definition.mode`."""
+    """The mode in which a function is run, for `Definition.mode`. A sync generator may take long for each value."""
+    yields = _yields(fn)
     while isinstance(fn, functools.partial):
         fn = fn.func
-    if not (inspect.isfunction(fn) or inspect.ismethod(fn)):
-        fn = type(fn).__call__
-    if inspect.iscoroutinefunction(fn):
-        return "async"
-    if inspect.isasyncgenfunction(fn):
-        return "async_generator"
-    if inspect.isgeneratorfunction(fn):
-        return "generator"
-    return "inline" if facts.inline else "thread"
+    code = fn if inspect.isroutine(fn) else type(fn).__call__
+    if inspect.isasyncgenfunction(code):
+        return "inline"
+    if inspect.iscoroutinefunction(code):
+        return "inline" if yields else "async"  # "async" takes what it gives for the result
+    return "inline" if facts.inline and not yields else "thread"
+
+
+def _yields(fn: Callable[..., Any]) -> bool:
+    """Whether a function is a generator function, also below decorators that say what they wrap."""
+    inner, _ = innermost(fn)
+    return inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
 
 
 def _describe(params: Params, doc: str, facts: Facts) -> str:

@@ -20,8 +20,8 @@ Hook = Callable[..., Any]
 class Definition:
     """A compiled tool.
 
-    `start(tool, params, ctx)` begins a call, and `mode` says how to run it: "async", "thread", "inline",
-    "async_generator" or "generator". `hooks` has the hooks that the tool defines; each takes the tool first.
+    `start(tool, params, ctx)` begins a call, and `mode` says how to run it: "async", "thread" or
+    "inline". `hooks` has the hooks that the tool defines; each takes the tool first.
     `needs_care` finds, in the text of arguments, what has to be looked at although the text fits the schema.
     """
 
@@ -69,7 +69,7 @@ class Definition:
         self.judged_closely = facts.delegates or "accesses" in hooks  # its effect alone does not decide
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
-        self.wants_context = wants_context or mode in ("generator", "async_generator")
+        self.wants_context = wants_context
         self.needs_care = _needs_care(params.schema, facts.name)
         self.output = Output(returns, facts.name, facts.output_schema)
         self.known_spec: ToolSpec | None = None  # set at the first list

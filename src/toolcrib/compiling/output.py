@@ -6,7 +6,7 @@ import collections.abc as abc
 import inspect
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Any, LiteralString, Never, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, LiteralString, Never, NoReturn, TypeVar, Union, get_args, get_origin
 
 from toolcrib.content import Json, Media, Text
 from toolcrib.errors import ToolDefinitionError
@@ -43,7 +43,7 @@ class Output:
         if isinstance(declared, Mapping):
             self._of_schema(declared, tool)
             return
-        hint = _awaited(returns if declared is None else declared)
+        hint = _delivered(returns if declared is None else declared)
         if declared is None and not _is_structured(hint):
             return
         from toolcrib.compiling.core_schema import why_no_schema
@@ -133,13 +133,23 @@ def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
     return made, made.json_schema(mode="serialization")
 
 
-def _awaited(hint: Any) -> Any:
-    """The X of Awaitable[X] and Coroutine[..., X]; Any for generators, whose values are joined to a result."""
+def _delivered(hint: Any) -> Any:
+    """The type of what a tool gives in the end, from its return annotation.
+
+    That is the X of Awaitable[X] and Coroutine[..., X], and Any for generators, whose values are joined to a result.
+    Annotated[X, ...] is kept only where the X has a schema, which its metadata then belong to.
+    """
     origin = get_origin(hint) or hint
     if origin in (abc.Awaitable, abc.Coroutine):
-        return (get_args(hint) or (Any,))[-1]
+        return _delivered((get_args(hint) or (Any,))[-1])
     if origin in (abc.AsyncIterator, abc.AsyncGenerator, abc.AsyncIterable, abc.Iterator, abc.Generator):
         return Any
+    if origin is Annotated:
+        inner, *metadata = get_args(hint)
+        delivered = _delivered(inner)
+        return Annotated[delivered, *metadata] if _is_structured(delivered) else delivered
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_delivered, get_args(hint)))]  # noqa: UP007 - of as many as there are
     return hint
 
 

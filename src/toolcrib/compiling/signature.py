@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from toolcrib.compiling.annotations import annotations_of, signature_of
+from toolcrib.compiling.annotations import annotations_of, innermost, signature_of
 from toolcrib.context import Context
 from toolcrib.dataclass import dataclass
 from toolcrib.errors import ToolDefinitionError
@@ -116,16 +116,12 @@ def read_signature(fn: Callable[..., Any], tool: str, local_names: Mapping[str, 
     `local_names` are the names where the function was defined, for annotations that are strings.
     Raises ToolDefinitionError if an annotation cannot be resolved.
     """
-    inner, filled = fn, set[str]()
-    while isinstance(inner, functools.partial):
-        filled.update(inner.keywords)
-        inner = inner.func
-    target = inner if hasattr(inner, "__code__") or hasattr(inner, "__func__") else type(inner).__call__
     try:
         signature = signature_of(fn)
+        inner, filled = innermost(fn)
     except Exception as problem:
         raise ToolDefinitionError(f"tool {tool!r}: its signature cannot be read: {problem}") from None
-    hints = _hints(inspect.unwrap(target), tool, local_names)
+    hints = _hints(inner, tool, local_names)
     parameters: list[Parameter] = []
     order: list[Parameter] = []
     contexts: list[str] = []

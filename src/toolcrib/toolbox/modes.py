@@ -1,10 +1,11 @@
-"""The ways in which a tool may be written, and how each is run: async, on a thread, inline, as a generator."""
+"""The ways in which a tool is run: async, on a thread, inline. A generator that it gives is run to its end."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Callable
+from types import GeneratorType
 from typing import Any
 
 from toolcrib.context import Context
@@ -21,45 +22,31 @@ THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 
 async def _here(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    return await settled(tool.definition.start(tool.instance, params, ctx))
+    return await settled(tool.definition.start(tool.instance, params, ctx), ctx)
 
 
 async def _thread(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    start, args = tool.definition.start, (tool.instance, params, ctx)
-    value = await _on_worker(workers, grace, tool.entry, start, args, ctx)
-    return await value if inspect.isawaitable(value) else value
+    def work() -> Any:
+        value = tool.definition.start(tool.instance, params, ctx)
+        return _yielded(value, ctx) if isinstance(value, GeneratorType) else value
+
+    return await settled(await _on_worker(workers, grace, tool.entry, work, (), ctx), ctx)
 
 
-async def _async_generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+MODES: dict[str, Any] = {"async": _here, "inline": _here, "thread": _thread}
+
+
+def _yielded(steps: GeneratorType[Any, Any, Any], ctx: Context[Any] | None) -> Any:
+    """Runs a generator to its end: what it returns, or else all that it yielded."""
     items: list[Any] = []
-    async for item in tool.definition.start(tool.instance, params, ctx):
-        items.append(item)
-        ctx.report(result=item)
-    return gathered(items)
-
-
-async def _generator(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    def consume() -> Any:
-        items: list[Any] = []
-        steps = tool.definition.start(tool.instance, params, ctx)
-        while True:
-            try:
-                items.append(next(steps))
-            except StopIteration as stop:
-                return stop.value if stop.value is not None else gathered(items)
+    while True:
+        try:
+            items.append(next(steps))
+        except StopIteration as stop:
+            return stop.value if stop.value is not None else gathered(items)
+        if ctx is not None:
             ctx.report(result=items[-1])
             ctx.check_cancelled()
-
-    return await _on_worker(workers, grace, tool.entry, consume, (), ctx)
-
-
-MODES: dict[str, Any] = {
-    "async": _here,
-    "inline": _here,
-    "thread": _thread,
-    "async_generator": _async_generator,
-    "generator": _generator,
-}
 
 
 async def _on_worker(
@@ -105,8 +92,18 @@ async def _stopped(tasks: tuple[asyncio.Task[Any], ...], grace: float) -> None:
         await asyncio.wait(tasks, timeout=grace / 2)
 
 
-async def settled(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
+async def settled(value: Any, ctx: Context[Any] | None = None) -> Any:
+    """What a function returned, or what comes of it: of a coroutine its value, of an async iterator all its items."""
+    if inspect.isawaitable(value):
+        value = await value
+    if not hasattr(type(value), "__anext__"):
+        return value
+    items: list[Any] = []
+    async for item in value:
+        items.append(item)
+        if ctx is not None:
+            ctx.report(result=item)
+    return gathered(items)
 
 
 _idle = settled(None)

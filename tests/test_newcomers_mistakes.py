@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypedDict
+from typing import Any, Generic, TypedDict, TypeVar
 
 import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
@@ -186,11 +186,115 @@ def test_the_execute_of_a_class_does_not_take_the_fields() -> None:
             async def execute(self, a: int, b: int) -> int:  # type: ignore[override]
                 return a * b
 
-    with pytest.raises(TypeError, match="params come as one object"):
+    with pytest.raises(TypeError, match=r"write \(self, params: PairData, ctx: Context\)"):
 
         class OfNames(Tool[PairData, int], name="of_names", effect=Effect.READ, secrets=()):
             def execute(self, a, b):  # type: ignore[no-untyped-def]
                 return a * b
+
+
+def logged(fn: Any) -> Any:
+    """A decorator as many write it."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return wrapper
+
+
+@pytest.mark.parametrize("decorate", [logged, functools.lru_cache])
+def test_a_decorator_above_the_one_that_makes_the_tool_is_named(decorate: Any) -> None:
+    """The wrapper has the facts of the tool, and nothing else of it: every call failed."""
+
+    @decorate
+    @tool(**READ)
+    def look(shelf: int) -> str:
+        return str(shelf)
+
+    with pytest.raises(TypeError, match="put @tool above the other decorators"):
+        Toolbox([look])
+
+    @tool(**READ)
+    @decorate
+    def below(shelf: int) -> str:
+        return str(shelf)
+
+    assert Toolbox([below]).call_sync("below", {"shelf": 2}).text == "2"
+
+
+class Multiplied(Tool[Pair, int], name="multiplied", effect=Effect.READ, secrets=()):
+    def execute(self, params: Pair, ctx: Context) -> int:
+        return params.a * params.b
+
+
+class WithExecute:
+    def execute(self, a: int) -> int:
+        return a
+
+
+class WithCall:
+    def __call__(self, a: int) -> int:
+        return a
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        (Multiplied, "a tool without @tool"),
+        (WithExecute, r"derive it from Tool\[Params, Result\]"),
+        (WithCall, r"tool\(WithCall\(\), effect="),
+        ("multiply", r"@tool\(name='multiply', effect="),
+    ],
+)
+def test_what_is_no_function_is_told_what_to_write_instead(given: Any, instead: str) -> None:
+    with pytest.raises(TypeError, match=instead):
+        tool(given, **READ)
+    with pytest.raises(TypeError, match=instead):
+        tool(**READ)(given)
+
+
+def test_a_class_that_makes_an_object_of_its_arguments_may_be_a_tool() -> None:
+    assert Toolbox([tool(PairData, **READ)]).call_sync("PairData", {"a": 2}).text == '{"a":2,"b":1}'
+
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Shown(Tool[P, str], name="shown", effect=Effect.READ, secrets=()):
+    """A base of several tools, whose params are those of each."""
+
+    def execute(self, params: P, ctx: Context) -> str:
+        return repr(params)
+
+
+class Both(Tool[R, list[P]], Generic[P, R], name="both", effect=Effect.READ, secrets=()):
+    def execute(self, params: R, ctx: Context) -> list[P]:
+        return []
+
+
+class OfPairs(Both[P, PairData], name="of_pairs", effect=Effect.READ, secrets=()):
+    """The params are known, the items are not."""
+
+
+class ShownPair(Shown[PairData], name="shown_pair", effect=Effect.READ, secrets=()): ...
+
+
+class PairsOfPairs(OfPairs[Pair], name="pairs_of_pairs", effect=Effect.READ, secrets=()): ...
+
+
+class Below(PairsOfPairs, name="below", effect=Effect.READ, secrets=()): ...
+
+
+def test_a_generic_base_of_tools_may_be_given_the_types() -> None:
+    """Such a tool took no arguments, as the type variable was its params."""
+    box = Toolbox([ShownPair])
+    assert box.call_sync("shown_pair", {"a": 2}).text == "PairData(a=2, b=1)"
+    assert box.call_sync("shown_pair", {}).code == "invalid_arguments"
+    for made in (PairsOfPairs, Below):
+        assert list(made.spec.input_schema["properties"]) == ["a", "b"]
+        assert (made.spec.output_schema or {})["items"]["required"] == ["a", "b"]
 
 
 def test_a_function_takes_params_and_context_in_any_order_and_under_any_name() -> None:

@@ -179,6 +179,8 @@ def _make(
     locals_: Mapping[str, Any],
 ) -> FunctionTool[..., Any]:
     given: dict[str, Any] = dict(options)
+    if isinstance(fn, str):
+        raise TypeError(f"tool({fn!r}): a name is an option: @tool(name={fn!r}, effect=..., secrets=...)")
     name = given.pop("name", None)
     if name is None:
         name = _name_of(fn)
@@ -189,6 +191,8 @@ def _make(
     if not callable(fn):
         hint = f": {NOT_OF_CLASSES}" if isinstance(fn, classmethod) else ""
         raise TypeError(f"tool {name!r}: expected a function, got {reprlib.repr(fn)}{hint}")
+    if isinstance(fn, type) and (why := _why_no_function(fn)):
+        raise TypeError(f"tool {name!r}: expected a function, got the class {fn.__name__}: {why}")
     if params is not None:
         from toolcrib.compiling.params_argument import check_params_argument
 
@@ -197,6 +201,19 @@ def _make(
     facts = make_facts(name, effect, secrets, known, given, spellings(params))
     inner = "<locals>" in getattr(fn, "__qualname__", "")
     return FunctionTool(fn, facts, params, hooks, locals_ if inner else None)  # type: ignore[arg-type] # HOOKS are its keys
+
+
+def _why_no_function(cls: type) -> str:
+    """Why a class is no function of a tool, and what to write instead; "" where a call may make an object of it."""
+    from toolcrib.tool import Tool
+
+    if issubclass(cls, Tool):
+        return "it is a tool without @tool, whose effect and secrets are class keywords"
+    if callable(getattr(cls, "execute", None)):
+        return "derive it from Tool[Params, Result], and write effect and secrets as class keywords"
+    if "__call__" in vars(cls):
+        return f"hand in an object of it, as in tool({cls.__name__}(), effect=..., secrets=...)"
+    return ""
 
 
 def _name_of(fn: Any) -> str:

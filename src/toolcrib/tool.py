@@ -188,17 +188,35 @@ class Tool(Generic[P, R]):
 
 def params_type(cls: type[Any]) -> Any:
     """The `P` that a tool class was given, wherever in its ancestry."""
-    for ancestor in cls.__mro__:
-        for base in ancestor.__dict__.get("__orig_bases__", ()):
-            if get_origin(base) is Tool:
-                return get_args(base)[0]
-    raise TypeError(f"class {cls.__name__}: write the types of params and result, as in Tool[MyParams, str]")
+    types = _types_of(cls)
+    if types is None:
+        raise TypeError(
+            f"class {cls.__name__}: write the types of params and result, as in Tool[MyParams, str]"
+        )
+    return types[0]
 
 
 def result_type(cls: type[Any]) -> Any:
     """The `R` that a tool class was given."""
-    for ancestor in cls.__mro__:
-        for base in ancestor.__dict__.get("__orig_bases__", ()):
-            if get_origin(base) is Tool:
-                return get_args(base)[1]
-    return Any
+    types = _types_of(cls)
+    return Any if types is None else types[1]
+
+
+def _types_of(cls: type[Any]) -> tuple[Any, ...] | None:
+    """The `P` and `R` of a tool class. A generic class between it and Tool may have given them names of its own."""
+    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+        origin, given = get_origin(base) or base, get_args(base)
+        if origin is Tool:
+            return given or None
+        if isinstance(origin, type) and issubclass(origin, Tool) and (types := _types_of(origin)):
+            named = dict(zip(getattr(origin, "__parameters__", ()), given, strict=False))
+            return tuple(_filled(type_, named) for type_ in types)
+    return None
+
+
+def _filled(type_: Any, named: Mapping[Any, Any]) -> Any:
+    """A type with its type variables replaced by what they stand for."""
+    variables = getattr(type_, "__parameters__", ())
+    if any(variable in named for variable in variables):
+        return type_[tuple(named.get(variable, variable) for variable in variables)]
+    return named.get(type_, type_) if isinstance(type_, TypeVar) else type_

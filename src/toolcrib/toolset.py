@@ -105,8 +105,8 @@ def name_of(supplied: ToolLike) -> str:
     if isinstance(supplied, ToolFactory | Renamed | ToolWithSteps):
         return supplied.name
     facts = getattr(supplied, "facts", None)
-    of_class = isinstance(supplied, MethodType)  # it has the facts of the tool below its @classmethod
-    if isinstance(facts, Facts) and not of_class:
+    # What decorates a tool has its facts, by functools.wraps, and a method below @classmethod those of its function.
+    if isinstance(facts, Facts) and hasattr(supplied, "definition") and not isinstance(supplied, MethodType):
         return facts.name
     raise TypeError(
         f"expected a Tool class or instance, a @tool function or a ToolFactory, got {supplied!r}{_instead(supplied)}"
@@ -116,7 +116,8 @@ def name_of(supplied: ToolLike) -> str:
 def _instead(given: Any) -> str:
     """A hint in brackets that says what to hand in instead of this object, which is no tool; "" if that is unknown."""
     if isinstance(getattr(given, "facts", None), Facts):
-        return f" ({NOT_OF_CLASSES})"
+        of_class = isinstance(given, MethodType)
+        return f" ({NOT_OF_CLASSES if of_class else 'put @tool above the other decorators, which hide the tool'})"
     if hasattr(given, "call_turn"):
         return f" ({A_TOOLBOX})"
     if hasattr(given, "cr_frame"):

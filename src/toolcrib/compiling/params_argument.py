@@ -29,7 +29,9 @@ OF_A_METHOD = ("self", "cls")
 NO_TYPES = (str, bytes, int, float, list, tuple, set)  # such a value is neither a type nor a JSON Schema
 
 
-def params_argument(order: list[Parameter], kind: Any, tool: str) -> tuple[Parameter, Parameter | None]:
+def params_argument(
+    order: list[Parameter], kind: Any, tool: str, *, of_execute: bool = False
+) -> tuple[Parameter, Parameter | None]:
     """The parameter that takes the params of this kind, and the one that takes the context, if any does.
 
     Raises ToolDefinitionError where a function has no such parameter, or has others that a call leaves empty.
@@ -50,6 +52,11 @@ def params_argument(order: list[Parameter], kind: Any, tool: str) -> tuple[Param
     if len(needed) != 1 or named_alike or not _agrees(needed[0].hint, kind):
         got = ", ".join(_written(p) for p in order)
         wanted = "dict" if isinstance(kind, Mapping) else getattr(kind, "__name__", "...")
+        if of_execute:
+            raise ToolDefinitionError(
+                f"tool {tool!r}: execute takes (self, params, ctx), got (self, {got}). The params come as one object, "
+                f"so write (self, params: {wanted}, ctx: Context) and read its fields."
+            )
         raise ToolDefinitionError(
             f"tool {tool!r}: with params= its function takes (params) or (params, ctx), got ({got}). The params "
             f"come as one object, so write (params: {wanted}) or (params: {wanted}, ctx: Context) and read its "
@@ -100,7 +107,7 @@ def check_method(method: Callable[..., Any], kind: Any, tool: str) -> None:
     )
     if context.hint is Any and context.name not in (field_names(kind) or ()):
         context.hint = Context
-    params_argument([params, context], kind, tool)
+    params_argument([params, context], kind, tool, of_execute=True)
 
 
 def _known(annotation: Any, fn: Any, names: Mapping[str, Any]) -> Any:

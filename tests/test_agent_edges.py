@@ -359,6 +359,8 @@ def loose(called: Any) -> Any:
     ("mistake", "words"),
     [
         (lambda: made_of(system_prompt="x"), "Agent() has no option 'system_prompt'; the page Agents"),
+        (lambda: made_of(max_turn=3), "Agent() has no option 'max_turn'; do you mean 'max_turns'?"),
+        (lambda: made_of(aprover=print), "Agent() has no option 'aprover'; do you mean 'approver'?"),
         (lambda: made_of(max_turns=0), "max_turns must be a whole number from 1, got 0"),
         (lambda: made_of(max_failures="3"), "max_failures must be a whole number from 1, got '3'"),
         (lambda: made_of(tools=[made_of()]), "(hand in agent.as_tool(name, description))"),

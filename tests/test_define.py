@@ -655,6 +655,8 @@ async def test_a_broken_tool_is_set_aside_and_the_rest_go_on() -> None:
     said = [str(w.message) for w in caught if w.category is UserWarning]
     assert len(said) == 2
     assert any("broken" in words and "culprit" in words for words in said)
+    lines = {broken.__code__.co_firstlineno, also_broken.__code__.co_firstlineno}
+    assert {(w.filename, w.lineno) for w in caught} == {(__file__, line) for line in lines}
     assert (await box.call("plain", {"a": 1})).text == "1"
     assert "cannot be used" in (await box.call("broken", {"fine": 1}, tool_list=tool_list)).text
     with warnings.catch_warnings():

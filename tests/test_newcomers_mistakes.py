@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
+from types import SimpleNamespace, new_class
 from typing import Any, Generic, TypedDict, TypeVar
 
 import pytest
@@ -24,6 +24,7 @@ from toolcrib import (
     Toolbox,
     ToolCall,
     ToolDefinitionError,
+    ToolError,
     to_dialect,
     tool,
 )
@@ -32,6 +33,7 @@ from toolcrib.agent.delegation import Delegate, delegation_tools
 from toolcrib.codecs.text import parse_text
 from toolcrib.errors import ErrorCode
 from toolcrib.guided import Choice, ToolCalls
+from toolcrib.hooks import HOOKS
 from toolcrib.models import AnthropicMessages, OpenAIChat, OpenAIResponses, Scripted
 from toolcrib.models.fallback import Fallback
 from toolcrib.rules import Limit, RateLimits, RulePolicy, read_rules
@@ -191,6 +193,75 @@ def test_the_execute_of_a_class_does_not_take_the_fields() -> None:
         class OfNames(Tool[PairData, int], name="of_names", effect=Effect.READ, secrets=()):
             def execute(self, a, b):  # type: ignore[no-untyped-def]
                 return a * b
+
+
+def test_an_object_of_yours_among_the_parameters_is_told_where_it_belongs() -> None:
+    def look(shelf: int, service: Service) -> str:
+        return service.__class__.__name__
+
+    with pytest.raises(
+        ToolDefinitionError, match=r"'service': .*; an object of yours is given as deps=, and read as"
+    ):
+        tool(look, **READ).check()
+
+
+async def asks_elsewhere(*args: Any) -> Any: ...
+
+
+SYNC_HOOKS = [hook for hook in HOOKS if not hook.startswith("dynamic_")]
+
+
+@pytest.mark.parametrize("hook", SYNC_HOOKS)
+def test_an_async_hook_that_nobody_awaits_is_named(hook: str) -> None:
+    """A coroutine is true, and no Effect: such a tool was never available, failed in each call, or always asked."""
+    words = f"{hook} is not awaited: write it as a plain function"
+    with pytest.raises(TypeError, match=words):
+        tool(lambda a: a, name="x", **READ, **{hook: asks_elsewhere})
+    methods: dict[str, Any] = {"execute": lambda self, params, ctx: "", hook: asks_elsewhere}
+    with pytest.raises(TypeError, match=words):
+        new_class("X", (Tool[Pair, str],), {"name": "x", **READ}, lambda body: body.update(methods))
+
+
+WRONG_VALUES: list[tuple[str, Any, str]] = [
+    ("effect_for", "read", "effect_for gives Effect.READ, WRITE or DESTRUCTIVE, got 'read'"),
+    ("preview", "It writes.", "preview gives a Preview or None, got str 'It writes.'"),
+    ("would_fail", True, "would_fail gives a str or None, got bool 'True'"),
+]
+
+
+@pytest.mark.parametrize(("hook", "value", "words"), WRONG_VALUES)
+def test_what_a_hook_gives_in_place_of_the_right_value_is_told_to_the_operator(
+    hook: str, value: Any, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    put = tool(
+        lambda item: "put",
+        name="put",
+        effect=Effect.WRITE,
+        secrets=(),
+        **{hook: lambda *args: value},  # type: ignore[arg-type]
+    )
+    asked = Toolbox([put], approver=lambda question: True)
+    assert asked.call_sync("put", {"item": "saw"}).text == "put"
+    assert words in caplog.text
+
+
+@pytest.mark.parametrize(("hook", "value"), [("dynamic_description", 5), ("dynamic_schema", None)])
+async def test_a_description_and_a_schema_of_a_wrong_type_are_named(hook: str, value: Any) -> None:
+    box = Toolbox([tool(lambda item: "put", name="put", **READ, **{hook: lambda *args: value})])
+    with pytest.warns(UserWarning, match=f"{hook} gives .*, got {value}"):
+        assert "put" in (await box.tool_list()).broken
+
+
+def test_what_a_precheck_raises_for_the_model_reaches_the_model() -> None:
+    def refuse(params: Any) -> None:
+        raise ToolError("Shelf 9 is locked. Take another.")
+
+    box = Toolbox([tool(lambda item: "put", name="put", **READ, precheck=refuse)])
+    result = box.call_sync("put", {"item": "saw"})
+    assert (result.code, result.text) == (
+        "precheck",
+        'Tool "put" was not run: Shelf 9 is locked. Take another.',
+    )
 
 
 def logged(fn: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from toolcrib.effect import Effect
 from toolcrib.facts import NOT_OF_CLASSES, NOT_WRITTEN, FactOptions, make_facts
-from toolcrib.hooks import HOOKS, FunctionHooks
+from toolcrib.hooks import HOOKS, FunctionHooks, check_not_async
 from toolcrib.parameter_names import field_names, function_parameters, spellings
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def _make(
     for hook, value in hooks.items():
         if not callable(value):
             raise TypeError(f"tool {name!r}: {hook} must be a function, got {value!r}")
+    check_not_async(name, hooks)
     if not callable(fn):
         hint = f": {NOT_OF_CLASSES}" if isinstance(fn, classmethod) else ""
         raise TypeError(f"tool {name!r}: expected a function, got {reprlib.repr(fn)}{hint}")

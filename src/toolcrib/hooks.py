@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from inspect import iscoroutinefunction
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from toolcrib.effect import Effect
     from toolcrib.question import Doubt, Preview
 
-__all__ = ["HOOKS", "FunctionHooks", "check_spelling"]
+__all__ = ["HOOKS", "FunctionHooks", "check_not_async", "check_spelling"]
 
 
 P = TypeVar("P")
@@ -40,7 +41,17 @@ class FunctionHooks(TypedDict, Generic[P], total=False):
 
 
 HOOKS = tuple(FunctionHooks.__annotations__)
+AWAITED = ("dynamic_description", "dynamic_schema")  # the other hooks are asked where nothing can be awaited
 _BY_LETTERS = {hook.replace("_", ""): hook for hook in HOOKS}
+
+
+def check_not_async(tool: str, hooks: Mapping[str, Any]) -> None:
+    """Raises TypeError for an async hook that nobody would await: what it gives would say nothing."""
+    for name, hook in hooks.items():
+        if name in HOOKS and name not in AWAITED and iscoroutinefunction(hook):
+            raise TypeError(
+                f"tool {tool!r}: {name} is not awaited: write it as a plain function, without async"
+            )
 
 
 def check_spelling(tool: str, methods: Mapping[str, Any]) -> None:

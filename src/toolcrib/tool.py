@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get
 
 from toolcrib.effect import Effect
 from toolcrib.facts import FactOptions, Facts, make_facts
-from toolcrib.hooks import HOOKS, check_spelling
+from toolcrib.hooks import HOOKS, check_not_async, check_spelling
 from toolcrib.parameter_names import field_names, spellings, takes_positional
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Tool(Generic[P, R]):
         if not takes_positional(cls.execute, 3):
             raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
         check_spelling(name, vars(cls))
+        check_not_async(name, vars(cls))
         from toolcrib.compiling.params_argument import check_method
 
         params = params_type(cls)

@@ -155,10 +155,7 @@ class Agent(Generic[Deps, Out]):
             _, unknown, option = str(problem).partition("__init__() got an unexpected keyword argument ")
             if not unknown:
                 raise
-            raise TypeError(
-                f"Agent() has no option {option}; the page Agents of the documentation lists the options, "
-                "and the page Migrating says what the words of other libraries are here"
-            ) from None
+            raise TypeError(f"Agent() has no option {option}; {_right_option(option)}") from None
         if toolbox is None:
             self._made.append(box)
         if on_question not in ("ask", "suspend"):
@@ -431,3 +428,16 @@ class Agent(Generic[Deps, Out]):
         finally:
             run.cancel()
             await run
+
+
+def _right_option(wrong: str) -> str:
+    """The option that is meant by a wrong one, or where the options are listed."""
+    from difflib import get_close_matches
+
+    known = [*(Agent.__init__.__kwdefaults__ or ()), *(Toolbox.__init__.__kwdefaults__ or ())]
+    for near in get_close_matches(wrong.strip("'"), known, 1, 0.7):
+        return f"do you mean {near!r}?"
+    return (
+        "the page Agents of the documentation lists the options, "
+        "and the page Migrating says what the words of other libraries are here"
+    )

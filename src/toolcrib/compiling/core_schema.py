@@ -21,6 +21,7 @@ NO_JSON = re.compile(
     r"|Cannot generate a JsonSchema for core_schema\.(?:IsInstanceSchema \((.+)\)|(\w+?)Schema\b)",
     re.DOTALL,
 )
+IS_NO_JSON = "cannot be written as JSON"
 DECIMAL = re.compile(DECIMAL_TEXT)
 DURATION = re.compile(DURATION_TEXT)
 # Keys of a core schema that hold data or objects, never schemas.
@@ -54,8 +55,7 @@ def why_no_schema(problem: Exception) -> str:
         return text.partition("\n\nFor further information")[0]
     kind = next(filter(None, unknown.groups()))
     return (
-        f"{kind} cannot be written as JSON: "
-        "use texts, numbers, lists, dicts, dataclasses, TypedDicts or Pydantic models"
+        f"{kind} {IS_NO_JSON}: use texts, numbers, lists, dicts, dataclasses, TypedDicts or Pydantic models"
     )
 
 

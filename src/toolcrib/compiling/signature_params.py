@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic_core import to_jsonable_python
 
+from toolcrib.compiling.core_schema import IS_NO_JSON
 from toolcrib.compiling.params import Params, add_to_schema, is_described
 from toolcrib.compiling.signature import VAR_KEYWORD, VAR_POSITIONAL, Parameter, Signature, is_nullable
 from toolcrib.compiling.typed_dicts import modern
@@ -39,7 +40,12 @@ def signature_params(signature: Signature, tool: str) -> Params:
         # `TypedParams` fills a required nullable field with None.
         absent_is_none = parameter.default is None and is_nullable(hint)
         fields[parameter.name] = (_with_field(hint, parameter), parameter.required or absent_is_none)
-    params = TypedParams.of_fields(fields, tool=tool, extras=extras, reserved=signature.contexts)
+    try:
+        params = TypedParams.of_fields(fields, tool=tool, extras=extras, reserved=signature.contexts)
+    except ToolDefinitionError as problem:
+        if IS_NO_JSON in str(problem):
+            problem.args = (f"{problem}; an object of yours is given as deps=, and read as ctx.deps",)
+        raise
     add_to_schema(params, {parameter.name: _note(params, parameter) for parameter in signature.parameters})
     return params
 

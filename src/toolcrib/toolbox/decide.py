@@ -130,7 +130,9 @@ def effect_of(tool: ResolvedTool, params: Any) -> Effect:
     declared: Effect = tool.definition.facts.effect
     try:
         said = tool.definition.effect_for(tool.instance, params)
-        return min(said, declared) if isinstance(said, Effect) else declared
+        if not isinstance(said, Effect):
+            raise TypeError(f"effect_for gives Effect.READ, WRITE or DESTRUCTIVE, got {said!r}")
+        return min(said, declared)
     except Exception:
         tool.entry.log_failure("effect_for")
         return declared

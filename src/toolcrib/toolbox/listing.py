@@ -49,7 +49,8 @@ class ToolLists:
         if run and described:
             self._runs.keep_described(run, described)
         for name, reason in tool_list.broken.items():
-            self._operator.set_aside(run, name, reason)
+            entry = self._registry.known(name)
+            self._operator.set_aside(run, name, reason, entry and entry.supplied)
         self._last = None if tool_list.dynamic else (version, policy, tool_list)
         return tool_list
 
@@ -152,6 +153,10 @@ async def _dynamic_spec(
         said = describe(tool, ctx)
         if inspect.isawaitable(said):
             said = await ForeignCall(said, DESCRIBING, grace)
+        if said is not None and not isinstance(said, str):
+            raise ToolDefinitionError(
+                f"tool {name!r}: dynamic_description gives a text or None, got {said!r}"
+            )
         description = said if said is not None else description
     if narrow is not None:
         from copy import deepcopy
@@ -159,6 +164,8 @@ async def _dynamic_spec(
         shaped = narrow(tool, deepcopy(schema), ctx)
         if inspect.isawaitable(shaped):
             shaped = await ForeignCall(shaped, DESCRIBING, grace)
+        if not isinstance(shaped, dict):
+            raise ToolDefinitionError(f"tool {name!r}: dynamic_schema gives the schema, got {shaped!r}")
         if shaped != schema:
             from toolcrib.compiling.schema_params import SchemaParams
             from toolcrib.schema.narrower import widening

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolcrib.compiling.annotations import innermost
 from toolcrib.events import Notice
 from toolcrib.sink import EventSink
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Mask", "OperatorLog", "log_failure", "mask_of", "shown_value", "unmasked"]
 
 T = TypeVar("T")
+WARNED: dict[Any, Any] = {}  # what Python's warnings remember, so as to say each of them once
 
 Mask = Callable[[Any], Any]
 """Takes secrets out of a text or of data."""
@@ -68,13 +70,20 @@ class OperatorLog:
             self._said.add(about)
             self.problem(what, problem)
 
-    def set_aside(self, run: str, name: str, reason: str) -> None:
-        """Say once that a tool or a toolset cannot be used."""
+    def set_aside(self, run: str, name: str, reason: str, tool: Any = None) -> None:
+        """Say once that a tool or a toolset cannot be used: a warning at the place where the tool is written."""
         if name in self._said:
             return
         self._said.add(name)
         what = name if name.startswith("toolset ") else f"tool {name!r}"
         message = self._mask(f"{what} was set aside: {reason.removeprefix(f'{what}: ')}")
-        warnings.warn(message, stacklevel=4)
+        warnings.warn_explicit(message, UserWarning, *_written_at(tool), "toolcrib", WARNED)
         if self._sink:
             self._sink.emit(run, Notice(message, tool=name))
+
+
+def _written_at(tool: Any) -> tuple[str, int]:
+    """The file and line of a tool's function or method; no line where there is none."""
+    written: Any = getattr(tool, "fn", None) or getattr(tool, "execute", None)
+    code = getattr(innermost(written)[0], "__code__", None)
+    return ("toolcrib", 0) if code is None else (code.co_filename, code.co_firstlineno)

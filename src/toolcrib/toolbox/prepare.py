@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.call import CallKey, ToolCall
 from toolcrib.dataclass import dataclass, replace
-from toolcrib.errors import traceback_text
+from toolcrib.errors import ToolError, traceback_text
 from toolcrib.middleware import PrepareStep
 from toolcrib.prepared import Prepared, Ready, Refused, ResolvedTool
 from toolcrib.result import ToolResult
@@ -127,6 +127,8 @@ class Preparation:
                 if problem := problem_of(self.masking, decoded[1], tool.definition):
                     return Refused(call, key, model_messages.wrong_secret(call.name, problem))
             return self.decider.decide(call, key, tool, decoded)
+        except ToolError as refusal:  # of a precheck, in words for the model
+            return Refused(call, key, model_messages.precheck(call.name, refusal.message))
         except BaseException as problem:  # a precheck or a policy of the user's that raised
             if isinstance(problem, KeyboardInterrupt):
                 raise

@@ -12,7 +12,7 @@ from toolcrib.dataclass import replace
 from toolcrib.errors import belongs_to_caller, traceback_text
 from toolcrib.prepared import Pending
 from toolcrib.question import Preview
-from toolcrib.toolbox.operator_log import Mask, OperatorLog
+from toolcrib.toolbox.operator_log import Mask, OperatorLog, shown_value
 from toolcrib.toolbox.policy import Policy, PolicyRequest
 from toolcrib.toolbox.threads import Workers
 
@@ -56,7 +56,7 @@ class Previews:
             return ""
         from toolcrib.rules.permissions import read_unasked
 
-        why = await self._asked_of(pending, "would_fail", read_unasked(policy, request))
+        why = await self._asked_of(pending, "would_fail", str, read_unasked(policy, request))
         return self._mask(why) if isinstance(why, str) else ""
 
     async def outdated(self, pending: Pending) -> bool:
@@ -67,13 +67,16 @@ class Previews:
         return preview is None or preview.digest != pending.question.digest
 
     async def _preview_of(self, pending: Pending) -> Preview | None:
-        shown = await self._asked_of(pending, "preview")
+        shown = await self._asked_of(pending, "preview", Preview)
         if shown is LATE:
             return Preview("(what it would do could not be shown in time)")
         return shown if isinstance(shown, Preview) and isinstance(shown.text, str) else None
 
-    async def _asked_of(self, pending: Pending, name: str, *more: Any) -> Any:
-        """Run a hook of the tool and return its value; None if it is missing or fails, LATE if it takes too long."""
+    async def _asked_of(self, pending: Pending, name: str, kind: type, *more: Any) -> Any:
+        """Run a hook of the tool and return its value, which is of this kind.
+
+        None if the hook is missing, fails, or gives anything else; LATE if it takes too long.
+        """
         hook: Callable[..., Any] | None = pending.tool.definition.hooks.get(name)
         if hook is None:
             return None
@@ -82,7 +85,11 @@ class Previews:
         args = pending.tool.instance, pending.params, *more
         job = self._workers.submit(hook, args, asyncio.get_running_loop())
         try:
-            return job.result() if await job.wait(PREVIEW_TIME) else LATE
+            if not await job.wait(PREVIEW_TIME):
+                return LATE
+            if (value := job.result()) is None or isinstance(value, kind):
+                return value
+            raise TypeError(f"{name} gives a {kind.__name__} or None, got {shown_value(value)}")
         except BaseException as problem:
             job.withdraw()
             if belongs_to_caller(problem):

@@ -37,7 +37,7 @@ class Resolver:
         self, call: ToolCall, key: CallKey, tool_list: ToolList | None, stream: PartialCall | None, deps: Any
     ) -> ResolvedTool | Refused:
         """The tool of a call, which must be the tool that its list showed; or the refusal."""
-        name = call.name
+        name, entry = call.name, None
         try:
             entry = await self.registry.entry(name)
             if (refused := await self._not_there(call, key, entry, tool_list)) is not None:
@@ -45,7 +45,7 @@ class Resolver:
             assert entry is not None
             return await self._resolved(name, key, entry, stream, deps)
         except ToolDefinitionError as problem:
-            self.operator.set_aside(key.run, name, str(problem))
+            self.operator.set_aside(key.run, name, str(problem), entry and entry.supplied)
             return Refused(call, key, model_messages.tool_broken(name), str(problem))
         except BaseException as problem:  # a factory that raised, or that awaited what was cancelled
             if belongs_to_caller(problem):

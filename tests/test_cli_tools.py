@@ -225,7 +225,19 @@ from toolcrib import Effect, tool
 one = tool(lambda: "1", name="go", effect=Effect.READ, secrets=())
 two = tool(lambda: "2", name="go", effect=Effect.READ, secrets=())
 """
+HIDDEN = """
+from functools import lru_cache
+
+from toolcrib import Effect, tool
+
+
+@lru_cache
+@tool(effect=Effect.READ, secrets=())
+def go() -> str: ...
+"""
 REFERENCES = [
+    ("hidden", "hidden: expected a Tool class"),
+    ("hidden:go", "put @tool above the other decorators"),
     ("nowhere:x", "no module is named 'nowhere'"),
     ("weather:forcast", "did you mean forecast?"),
     ("weather:NOT_A_TOOL", "expected a Tool class"),
@@ -257,6 +269,7 @@ def test_a_reference_that_leads_nowhere_is_explained(folder: Path, reference: st
         "from toolcrib import tool\n\n\n@tool(secrets=())\ndef go() -> str: ...\n"
     )
     (folder / "twice.py").write_text(TWICE)
+    (folder / "hidden.py").write_text(HIDDEN)
     done = toolcrib(folder, "tools", "list", "--from", reference)
     assert done.returncode == 2
     assert said in done.stderr and "Traceback" not in done.stderr

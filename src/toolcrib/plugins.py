@@ -168,20 +168,20 @@ def installed_plugins() -> list[Plugin]:
 def tools_of(value: Any, reference: str) -> list[ToolLike | Toolset]:
     """The tools of the object that a reference leads to. Raises PluginError for an object that is no tool."""
     if isinstance(value, ModuleType):
-        found = _of_module(value)
+        found = _of_module(value, reference)
         if not found:
             raise PluginError(
                 f"{reference}: module {value.__name__} defines no tools; is @tool(...) missing?"
             )
         return found
-    if is_tool(value) or isinstance(value, Toolset):
+    if isinstance(value, Toolset):
         return [value]
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return [_require_tool(item, reference) for item in value]
     return [_require_tool(value, reference)]
 
 
-def _of_module(module: ModuleType) -> list[Any]:
+def _of_module(module: ModuleType, reference: str) -> list[Any]:
     public = getattr(module, "__all__", None)
     names: list[str] = list(vars(module)) if public is None else list(public)
     found: dict[int, Any] = {}
@@ -189,7 +189,7 @@ def _of_module(module: ModuleType) -> list[Any]:
         value = getattr(module, name, None)
         if not is_tool(value) or (public is None and not _defined_in(value, module.__name__)):
             continue
-        found.setdefault(id(value), value)
+        found.setdefault(id(value), _require_tool(value, reference))
     # A class beside an object or a factory of the same name is what makes that object, not a second tool.
     made = {name_of(value) for value in found.values() if not isinstance(value, type)}
     return [value for value in found.values() if not isinstance(value, type) or name_of(value) not in made]

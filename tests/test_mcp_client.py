@@ -21,7 +21,7 @@ from tests.cases import each
 from tests.mcp_servers.raw import LEGACY, MODERN, RawServer, Refusal, text, tool
 from toolcrib import Agent, Effect, ErrorCode, Question, Toolbox
 from toolcrib.events import ServerChanged
-from toolcrib.mcp import McpServer, McpToolset, ServerState
+from toolcrib.mcp import McpFace, McpServer, McpToolset, ServerState
 from toolcrib.mcp.client import connection as connection_module
 from toolcrib.mcp.client.connection import Connection
 from toolcrib.mcp.client.definitions import read_definitions
@@ -46,6 +46,37 @@ def calculator() -> MCPServer[Any]:
         return a + b
 
     return server
+
+
+LOOSE: Any = McpToolset
+MISTAKES: list[tuple[Callable[[], Any], str]] = [
+    (
+        lambda: LOOSE(McpServer("calc", command=["calc"])),
+        r"servers are a list: write McpToolset\(\[server\]\)",
+    ),
+    (lambda: LOOSE(["uvx calc"]), "servers are McpServer objects, such as .*; got 'uvx calc'"),
+    (lambda: LOOSE([McpServer("calc")]), "MCP server 'calc': give a command or a url"),
+    (lambda: McpServer("calc", command="uvx calc"), r"write \['uvx', 'calc'\]"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "words"), MISTAKES)
+def test_what_is_no_server_is_named_when_the_toolset_is_made(mistake: Callable[[], Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        mistake()
+
+
+async def test_a_face_may_be_handed_in_as_the_server_that_it_has() -> None:
+    face = McpFace(Toolbox([prefixed(McpToolset(in_process={"calc": calculator()}), "my_")], autonomy="full"))
+    async with Toolbox([McpToolset(in_process={"all": face})], autonomy="full") as box:
+        assert await box.names() == ["all__my_calc__add"]
+
+
+async def test_a_server_that_nobody_entered_is_told_to_the_operator(caplog: pytest.LogCaptureFixture) -> None:
+    box = Toolbox([McpToolset(in_process={"calc": calculator()})], autonomy="full")
+    assert (await box.call("calc__add", {"a": 1, "b": 2})).code is ErrorCode.UNKNOWN_TOOL
+    assert "MCP server 'calc' was not started" in caplog.text
+    assert "async with box" in caplog.text
 
 
 async def test_tools_of_a_server_are_tools_of_ours() -> None:

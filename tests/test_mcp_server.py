@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 
 from toolcrib import Answer, Context, Effect, Toolbox, Verdict, tool
 from toolcrib.content import Image
-from toolcrib.mcp.server import McpFace, peer_of_call
+from toolcrib.mcp.server import McpFace, asgi_app, peer_of_call, serve_stdio
 from toolcrib.question import Question
 from toolcrib.rules import ApprovalStore
 
@@ -70,6 +70,19 @@ def person(*decisions: dict[str, Any] | str, asked: list[str] | None = None) -> 
         return types.ElicitResult(action="accept", content=decision)
 
     return elicit
+
+
+@pytest.mark.parametrize("given", [[], Toolbox, None])
+def test_what_is_no_toolbox_is_not_served(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"a face serves a toolbox, as in McpFace\(Toolbox\("):
+        McpFace(given)
+
+
+async def test_a_toolbox_without_a_face_is_not_served() -> None:
+    box: Any = Toolbox()
+    for serve in (serve_stdio, asgi_app):
+        with pytest.raises(TypeError, match=r"expected a face, as in McpFace\(Toolbox\("):
+            await serve(box)
 
 
 @both_eras

@@ -252,6 +252,22 @@ async def test_a_description_and_a_schema_of_a_wrong_type_are_named(hook: str, v
         assert "put" in (await box.tool_list()).broken
 
 
+def test_an_async_listener_is_named_since_nobody_would_await_it() -> None:
+    for make in (lambda: Toolbox(on_event=asks_elsewhere), lambda: Toolbox().subscribe(asks_elsewhere)):
+        with pytest.raises(
+            TypeError, match=r"a listener is a plain function.*async for event in box.events\(\)"
+        ):
+            make()
+
+
+def test_what_check_tool_cannot_check_is_named() -> None:
+    with pytest.raises(TypeError, match=r"is no tool, so it was called with a folder"):
+        check_tool(lambda text: text)
+    look: Any = tool(lambda shelf: shelf, name="look", **READ)
+    with pytest.raises(TypeError, match=r"write arguments=\[\{'shelf': 1\}\]"):
+        check_tool(look, arguments={"shelf": 1})  # type: ignore[arg-type]
+
+
 def test_what_a_precheck_raises_for_the_model_reaches_the_model() -> None:
     def refuse(params: Any) -> None:
         raise ToolError("Shelf 9 is locked. Take another.")

@@ -95,7 +95,10 @@ class McpServer:
     source: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "command", as_tuple("command", self.command))
+        if isinstance(self.command, str):
+            words = self.command.split()
+            raise TypeError(f"command is a list of names, got the string {self.command!r}: write {words!r}")
+        object.__setattr__(self, "command", tuple(self.command))
         object.__setattr__(self, "tools", as_tuple("tools", self.tools))
         if self.url and self.transport == "stdio":
             object.__setattr__(self, "transport", "http")

@@ -75,6 +75,8 @@ def check_tool(
     >>> check_tool(greet).ok
     True
     """
+    if isinstance(arguments, Mapping):
+        raise TypeError(f"arguments are a list of those of each call: write arguments=[{arguments!r}]")
     outcome: list[Report | BaseException] = []
 
     def work() -> None:
@@ -127,7 +129,12 @@ async def _checked(
             if not _fits_a_folder(tool):
                 name_of(tool)  # raises TypeError, which says what a tool is
             copied = folder = _copy_of(folder)
-            tool = tool(copied)
+            make, tool = tool, tool(copied)
+            if not is_tool(tool):
+                raise TypeError(
+                    f"{make!r} is no tool, so it was called with a folder, and gave {tool!r}, which is none either: "
+                    "decorate it with @tool(effect=..., secrets=...), or return a tool for the folder"
+                )
         subject = cast("ToolLike", tool)
         bench = Bench(subject, folder, Report(f"tool {name_of(subject)}"), deps, timeout)
         spec = await bench.compiled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import iscoroutinefunction
 from typing import Any, overload
 
 from toolcrib.events import Event
@@ -29,6 +30,11 @@ class Watched:
         """
         if not isinstance(listener, EventLog) and not callable(listener):
             raise TypeError(f"a listener must be a function of an event, or an EventLog; got {listener!r}")
+        if iscoroutinefunction(listener):
+            raise TypeError(
+                "a listener is a plain function, called on a thread: no event loop would await an async one; "
+                "in an event loop, write `async for event in box.events()`"
+            )
         subscription = listener if isinstance(listener, EventLog) else CallbackSubscription(listener)
         self.sink.add(subscription)
         return subscription

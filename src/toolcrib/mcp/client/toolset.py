@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -46,7 +47,8 @@ class McpToolset:
 
     Args:
         servers: The servers. Those that are not `enabled` are left out. Two of one name are a ValueError.
-        in_process: Server objects of the SDK (`MCPServer` or `lowlevel.Server`), by name: servers in this process.
+        in_process: Server objects of the SDK (`MCPServer` or `lowlevel.Server`) or faces, by name: servers in this
+            process.
         cache: The folder in which the lists of tools are kept, or None to keep none.
         start: "lazy", or "background": all are started when the toolset is entered, and again after a crash.
         wait: Seconds that the first list waits for servers of which no tools are known. They go on starting after that.
@@ -110,8 +112,8 @@ class McpToolset:
     ) -> None:
         if start not in ("lazy", "background"):
             raise ValueError(f'start must be "lazy" or "background", got {start!r}')
-        local = dict(in_process or {})
-        configs = [*servers, *(McpServer(name=name, source="in this process") for name in local)]
+        local = {name: _server_of(server) for name, server in (in_process or {}).items()}
+        configs = [*_configured(servers), *(McpServer(name=name, source="in this process") for name in local)]
         self._background = start == "background"
         self._wait = wait
         self._auth = auth
@@ -177,7 +179,16 @@ class McpToolset:
         if tool is None and self._entered:
             await self._learn(name)
             tool = self._known().get(name)
+        elif tool is None:
+            self._say_not_entered(name)
         return tool
+
+    def _say_not_entered(self, name: str) -> None:
+        """Log why a tool is unknown, where its server would be started if the toolset were entered."""
+        for server, handle in self._handles.items():
+            if handle.manifest is None and name.startswith(f"{server}__"):
+                why = "its toolset is entered by `async with box:`, which this program has not done"
+                logging.getLogger("toolcrib").warning("MCP server %r was not started: %s", server, why)
 
     def _own_tools(self) -> Mapping[str, ToolLike]:
         """The tools for resources and prompts, if they are offered."""
@@ -372,3 +383,23 @@ async def _learned(handle: ServerHandle) -> None:
         await handle.wait_until_known()
     except ServerUnavailable:
         pass  # its status says why
+
+
+def _configured(servers: Iterable[Any]) -> Iterator[McpServer]:
+    """The servers as given. TypeError for what is no list of servers, ValueError for one that cannot start."""
+    if isinstance(servers, McpServer):
+        raise TypeError(
+            f"servers are a list: write McpToolset([server]), got the single server {servers.name!r}"
+        )
+    for server in servers:
+        if not isinstance(server, McpServer):
+            example = "McpServer('time', command=['uvx', 'mcp-server-time'])"
+            raise TypeError(f"servers are McpServer objects, such as {example}; got {server!r}")
+        if not server.command and not server.url:
+            raise ValueError(f"MCP server {server.name!r}: give a command or a url")
+        yield server
+
+
+def _server_of(given: Any) -> Any:
+    """The server object of the SDK, also that of an McpFace."""
+    return given.server if hasattr(given, "toolbox") else given

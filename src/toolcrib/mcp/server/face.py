@@ -27,7 +27,7 @@ from mcp.shared.exceptions import MCPError
 
 import toolcrib
 from toolcrib.call import CallKey, ToolCall
-from toolcrib.errors import ErrorCode
+from toolcrib.errors import ErrorCode, is_object_with
 from toolcrib.mcp.content import call_result
 from toolcrib.mcp.server.asking import DirectPort, Rounds, abilities_of
 from toolcrib.mcp.server.clients import Clients, RequestContext, is_modern
@@ -42,7 +42,7 @@ from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox
 from toolcrib.toolbox.tool_list import ToolList
 
-__all__ = ["McpFace"]
+__all__ = ["McpFace", "require_face"]
 
 PAGE = 500  # tools of one page
 ANSWER_TIME = 600.0  # seconds that a person at the client has to answer
@@ -122,6 +122,8 @@ class McpFace:
         prompts: Prompts | None = None,
         complete: Complete | None = None,
     ) -> None:
+        if not is_object_with(toolbox, "call_turn"):
+            raise TypeError(f"a face serves a toolbox, as in McpFace(Toolbox([...])); got {toolbox!r}")
         if show not in ("tools", "search"):
             raise ValueError(f'show must be "tools" or "search", got {show!r}')
         if page_size < 1 or max_calls < 1:
@@ -408,6 +410,12 @@ class McpFace:
         if result.code is ErrorCode.NOBODY_TO_ASK and not call.abilities.forms:
             data["content"].append({"type": "text", "text": CANNOT_ASK})
         return {"resultType": "complete", **data}
+
+
+def require_face(face: object) -> None:
+    """Raises TypeError for what is no face, such as a toolbox."""
+    if not isinstance(face, McpFace):
+        raise TypeError(f"expected a face, as in McpFace(Toolbox([...])); got {face!r}")
 
 
 class _Server(Server[Any]):

@@ -30,7 +30,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Route
 
 from toolcrib.mcp.server.auth import OAuthResource
-from toolcrib.mcp.server.face import McpFace
+from toolcrib.mcp.server.face import McpFace, require_face
 from toolcrib.mcp.server.recent_events import RecentEvents
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def asgi_app(
 
     Raises ValueError for `oauth` without a `verifier`.
     """
+    require_face(face)
     if oauth is not None and verifier is None:
         raise ValueError("oauth needs a verifier, which says whether a token is valid: a JwtVerifier, say")
     manager = StreamableHTTPSessionManager(

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, redirect_stdout
 from typing import Any
 
-from toolcrib.mcp.server.face import McpFace
+from toolcrib.mcp.server.face import McpFace, require_face
 
 __all__ = ["serve_stdio"]
 
@@ -26,6 +26,8 @@ async def serve_stdio(face: McpFace, *, stop: asyncio.Event | None = None) -> No
     error, and they find standard input empty.
     """
     from mcp.server.stdio import stdio_server
+
+    require_face(face)
 
     async def serve() -> None:
         async with _standard_input() as lines, stdio_server(stdin=lines) as (read, write):

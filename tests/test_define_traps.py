@@ -1,9 +1,12 @@
-"""Traps of signatures: where the context stands, and what a partial has filled."""
+"""Traps of signatures: where the context stands, what a partial has filled, what is read late."""
 
+import dataclasses
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from toolcrib import Context, Effect, Toolbox
 from toolcrib.function import tool
@@ -87,3 +90,32 @@ def test_what_is_no_function_is_named_in_few_words() -> None:
     with pytest.raises(TypeError, match="tool 'all': expected a function") as caught:
         tool(functions, name="all", effect=Effect.READ, secrets=())
     assert len(str(caught.value)) < 500
+
+
+class Batch(BaseModel):
+    numbers: Iterable[int]
+
+
+@dataclasses.dataclass
+class Numbers:
+    numbers: Iterable[int]
+
+
+def give(numbers: Iterable[int]) -> str:
+    return repr([numbers, list(numbers), list(numbers)])
+
+
+def give_more(numbers: Iterable[int] | None, others: list[Iterable[int]] = []) -> str:  # noqa: B006
+    return repr([numbers, list(numbers or ()), list(numbers or ())])
+
+
+@pytest.mark.parametrize("fn", [give, give_more])
+@pytest.mark.parametrize("kind", [None, Batch, Numbers])
+def test_items_of_an_iterable_are_checked_before_the_tool_runs(fn: Any, kind: Any) -> None:
+    """Pydantic hands on an iterator, which checks each item when it is read, takes all that is not one, and ends."""
+    function = fn if kind is None else lambda params: fn(params.numbers)
+    box = Toolbox([tool(function, name="give", params=kind, effect=Effect.READ, secrets=())])
+    assert box.call_sync("give", {"numbers": [1, 2]}).text == "[[1, 2], [1, 2], [1, 2]]"
+    assert box.call_sync("give", {"numbers": ["1"]}).text == "[[1], [1], [1]]"
+    for wrong in ("many", {"a": 1}, [1, "many"], [[1]]):
+        assert box.call_sync("give", {"numbers": wrong}).code == "invalid_arguments", wrong

@@ -118,6 +118,8 @@ def strict(core: Any) -> Any:
         return SPELLED[kind](new)
     elif kind == "dict" and (keys := core.get("keys_schema", {})).get("type") in KEYS:
         new["keys_schema"] = _key(keys)
+    elif kind == "generator":  # of Iterable[X]: Pydantic would validate each item only when the tool reads it
+        new["type"] = "list"
     elif kind == "time":
         new["microseconds_precision"] = "error"
     elif kind == "float" and "allow_inf_nan" not in new:

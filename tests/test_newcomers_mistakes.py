@@ -25,6 +25,7 @@ from toolcrib import (
     ToolCall,
     ToolDefinitionError,
     ToolError,
+    ToolResult,
     to_dialect,
     tool,
 )
@@ -250,6 +251,26 @@ async def test_a_description_and_a_schema_of_a_wrong_type_are_named(hook: str, v
     box = Toolbox([tool(lambda item: "put", name="put", **READ, **{hook: lambda *args: value})])
     with pytest.warns(UserWarning, match=f"{hook} gives .*, got {value}"):
         assert "put" in (await box.tool_list()).broken
+
+
+@pytest.mark.parametrize("how", ["async", "sync", "sync with a result"])
+def test_a_permission_that_is_asked_for_without_await_fails_the_call(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody was asked, and the call succeeded."""
+
+    async def wipe(shelf: int, ctx: Context) -> str:
+        ctx.ask("wipe the shelf")  # type: ignore[unused-coroutine]
+        return "wiped"
+
+    def wipe_sync(shelf: int, ctx: Context) -> Any:
+        ctx.ask("wipe the shelf")  # type: ignore[unused-coroutine]
+        return ToolResult("wiped") if how == "sync with a result" else "wiped"
+
+    fn: Any = wipe if how == "async" else wipe_sync
+    box = Toolbox([tool(fn, name="wipe", **READ)], approver=lambda question: True)
+    assert box.call_sync("wipe", {"shelf": 2}).code == "failed"
+    assert "ctx.ask(...) was not awaited" in caplog.text
 
 
 def test_an_async_listener_is_named_since_nobody_would_await_it() -> None:

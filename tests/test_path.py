@@ -650,12 +650,11 @@ async def test_a_partial_context_can_report_and_nothing_else() -> None:
     class Eager(Tool[Params, str], name="eager", effect=READ, secrets=()):
         def on_partial(self, partial: Any, ctx: Context) -> None:
             ctx.report(tip=f"{len(partial)} so far")
-            for way in (ctx.call("other"), ctx.ask("act")):
+            for way in (lambda: ctx.call("other"), lambda: ctx.ask("act")):
                 try:
-                    way.send(None)
+                    way().send(None)
                 except ToolError as error:
                     problems.append(str(error))
-                way.close()
 
         async def execute(self, params: Params, ctx: Context) -> str:
             return "ran"

@@ -395,9 +395,9 @@ async def test_always_holds_for_a_tools_own_question_too() -> None:
 
 async def test_a_detached_context_may_not_ask_or_call() -> None:
     ctx = Context[None]()
-    for way in (ctx.ask("x"), ctx.call("y")):
+    for way in (lambda: ctx.ask("x"), lambda: ctx.call("y")):
         with pytest.raises(ToolError, match="needs a toolbox"):
-            await way
+            await way()
 
 
 # -- calling another tool

@@ -33,10 +33,10 @@ class Host(Protocol):
     """What a Context needs of the toolbox. Tools never see it."""
 
     def report(self, ctx: Context[Any], named: dict[str, Any]) -> None: ...
-    async def ask(
+    def ask(
         self, ctx: Context[Any], action: str, patterns: tuple[str, ...], *, accesses: tuple[Access, ...] | None,
         details: str, person_only: bool, remembered_only: bool,
-    ) -> None: ...  # fmt: skip
+    ) -> Coroutine[Any, Any, None]: ...  # fmt: skip
     async def ask_user(
         self, ctx: Context[Any], text: str, options: Iterable[str], several: bool
     ) -> Answer: ...
@@ -67,7 +67,7 @@ class Context(Generic[Deps]):
     """
 
     __slots__ = (
-        "_cancelled", "_deadline", "_definition", "_host", "_idempotency_key", "_inner", "_loop", "_permits",
+        "_asked", "_cancelled", "_deadline", "_definition", "_host", "_idempotency_key", "_inner", "_loop", "_permits",
         "_waiting", "_why_denied", "approved", "denied_paths", "deps", "key", "must_be_confined", "tool",
     )  # fmt: skip
 
@@ -87,6 +87,7 @@ class Context(Generic[Deps]):
         self.must_be_confined = False  # nobody was asked, because its accesses are confined
         self._cancelled = False
         self._inner = 0
+        self._asked: tuple[Any, ...] = ()  # a call fails if one of them was not awaited
         self._deadline: Any = None
         self._definition: Any = None
         self._waiting: set[Any] = set()
@@ -140,7 +141,7 @@ class Context(Generic[Deps]):
             self._idempotency_key = fingerprint(self.tool, list(self.key))[:32]
         return self._idempotency_key
 
-    async def ask(
+    def ask(
         self,
         action: str,
         patterns: Iterable[str] = (),
@@ -149,8 +150,8 @@ class Context(Generic[Deps]):
         details: str = "",
         person_only: bool = False,
         remembered_only: bool = False,
-    ) -> None:
-        """Ask for permission in the middle of the work: the policy decides, and a person where it says so.
+    ) -> Coroutine[Any, Any, None]:
+        """Ask for permission in the middle of the work, by await: the policy decides, and a person where it says so.
 
         `action` says what would be done, `patterns` to what, `accesses` the same for rules; the person is also
         shown `details`. The time that they take does not count for the tool. Returns if it is allowed; raises
@@ -161,15 +162,12 @@ class Context(Generic[Deps]):
         remembered for exactly this question. With `remembered_only`, nobody is asked: only such a remembered
         "always" allows.
         """
-        await self._connected().ask(
-            self,
-            action,
-            tuple(patterns),
-            accesses=None if accesses is None else tuple(accesses),
-            details=details,
-            person_only=person_only,
-            remembered_only=remembered_only,
-        )
+        asked = self._connected().ask(
+            self, action, tuple(patterns), accesses=None if accesses is None else tuple(accesses),
+            details=details, person_only=person_only, remembered_only=remembered_only,
+        )  # fmt: skip
+        self._asked = (*self._asked, asked)
+        return asked
 
     async def ask_user(self, text: str, options: Iterable[str] = (), *, several: bool = False) -> Answer:
         """Ask the user for words or a choice of `options`: the answer's `chosen` and `message` have the reply.

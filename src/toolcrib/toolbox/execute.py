@@ -19,6 +19,7 @@ from toolcrib.toolbox.call_events import call_begins, call_comes_and_begins
 from toolcrib.toolbox.cap import cap
 from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, WillNotStop
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.forgotten_await import forgotten_await
 from toolcrib.toolbox.large_results import LARGE, on_thread, size_of
 from toolcrib.toolbox.modes import COROUTINE, MODES, settled
 from toolcrib.toolbox.output import deliver
@@ -138,6 +139,8 @@ class Execution(Deadline):
         if self.ctx is not None:  # code that outlives its call can report and call nothing any more
             self.ctx._host = None
             self.inner_calls = self.ctx._inner
+            if self.ctx._asked and not result.is_error and (forgotten := forgotten_await(self.ctx)):
+                result = self._failure(forgotten)
         result = self._shown(result)
         return result if isinstance(result, ToolResult) else (yield from result)
 

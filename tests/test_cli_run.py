@@ -235,6 +235,7 @@ def test_a_model_that_fails_is_not_finished(folder: Path) -> None:
 
 USAGE = [
     (["run"], "the task is missing"),
+    (["run", "count", "the", "saws"], "did you mean a task in quotes?"),
     (["run", "x", "-m", "nonsense"], "unknown model 'nonsense'"),
     (["run", "x", "-m", "scripted:none.yaml"], "none.yaml"),
     (["run", "x", "-m", "scripted:work.yaml", "-w", "nowhere"], "workspace"),

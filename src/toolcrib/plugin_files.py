@@ -65,7 +65,7 @@ def _loaded(module: str, file: PluginFile, seconds: float) -> Plugin:
 
     def load() -> None:
         try:
-            made.append(Plugin(file.shown, tools_of(importlib.import_module(module), file.shown)))
+            made.append(Plugin(file.shown, tools_of(importlib.import_module(module), file.module)))
         except BaseException as problem:  # what is imported may raise anything, also SystemExit
             made.append(Plugin(file.shown, problem=import_failure(problem)))
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from toolcrib.secrets import SecretFile
     from toolcrib.toolbox import Toolbox
 
+OPTION_FOR_ARGUMENT = "a task in quotes"
 IN_A_WORKSPACE = "You work in a folder, the workspace, through tools. Paths are relative to it."
 INSTRUCTIONS = f"""\
 {IN_A_WORKSPACE}

@@ -87,6 +87,7 @@ IN_PROCESS = {
     "HugeTexts": ["done"],
     "OddNames": ["done"],
     "OddSchemas": ["done"],
+    "EndlessSchemas": ["x"],
     "Collisions": ["done"],
     "HugeResult": ["(?s)^xxx.*(left out|cut|omitted)"],
     "ManyBlocks": ["(?s)^x\nx\n"],
@@ -135,6 +136,14 @@ async def test_a_server_that_misbehaves_costs_only_itself(
             assert all(len(warning) < 1_000 for status in tools.servers() for warning in status.warnings)
     logged = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(logged) < LOGGED, [record.getMessage()[:200] for record in logged[:5]]
+
+
+async def test_arguments_that_cannot_be_checked_in_bounded_time_are_refused() -> None:
+    tools = toolset(bad=InMemory(BEHAVIOURS["EndlessSchemas"]()))
+    async with Toolbox([tools], autonomy="full") as box:
+        await tools.ready(SECONDS)
+        result = await box.call("bad__worse", {"a": "x"})
+        assert result.code == "invalid_arguments", result.text
 
 
 async def test_what_a_server_lists_is_bounded() -> None:

@@ -300,6 +300,20 @@ class DeepSchema(Hostile):
         await send(start.encode() + tools + b"]}}")
 
 
+class EndlessSchemas(Hostile):
+    """Has small schemas that a validator would apply to one value for years."""
+
+    branch = {"allOf": [{"$ref": "#/$defs/0"}]}  # noqa: RUF012 - never changed
+    definitions = {
+        str(number): {"anyOf": [{"$ref": f"#/$defs/{number + 1}"}] * 2} for number in range(90)
+    } | {"90": {"type": "integer"}}
+    schema = {"type": "object", "properties": {"a": branch}, "$defs": definitions}  # noqa: RUF012 - never changed
+    tools = (OK, {**BAD, "outputSchema": schema}, {**BAD, "name": "worse", "inputSchema": schema})
+
+    async def call(self, message: Message, send: Send) -> None:
+        await send(reply(message, text("done", structuredContent={"a": "x"})))
+
+
 class Collisions(Hostile):
     """Names as our own tools have them, and as another server's tools are shown."""
 

@@ -14,6 +14,8 @@ from toolcrib.result import ToolResult
 
 __all__ = ["Output"]
 
+MAX_EXPLAINED = 200_000  # characters of a result of which each failure is described
+NOT_EXPLAINED = "the result does not fit the schema, and is too large to say where"
 ANY_DICT = (dict, dict[str, Any])
 UNSTRUCTURED = (
     Any,
@@ -101,13 +103,27 @@ class Output:
             ) from problem
 
     def _misfit_of_schema(self, text: str) -> str | None:
+        """Why a value does not fit; None also where the schema has too many ways to apply to it."""
         from pydantic_core import from_json
 
-        found = [
-            f"{'/'.join(map(str, error.instance_path)) or 'the result'}: {error.message}"
-            for error in self._validator.iter_errors(from_json(text))
-        ]
-        return "\n".join(found) or None
+        from toolcrib.schema.validator import TooManyChecks
+
+        value = from_json(text)
+        try:
+            if self._validator.is_valid(value):
+                return None
+        except TooManyChecks:
+            return None
+        if len(text) > MAX_EXPLAINED:  # each failure has the text of what fails
+            return NOT_EXPLAINED
+        try:
+            found = [
+                f"{'/'.join(map(str, error.instance_path)) or 'the result'}: {error.message}"
+                for error in self._validator.iter_errors(value)
+            ]
+        except TooManyChecks:
+            return NOT_EXPLAINED
+        return "\n".join(found)
 
 
 class _PlainAdapter:

@@ -68,9 +68,15 @@ class SchemaParams:
             raise ValueError("the arguments do not fit the schema")
 
     def explain(self, problem: ValueError, value: Any) -> tuple[FieldError, ...]:
+        from toolcrib.schema.validator import TooManyChecks
+
         if not isinstance(value, dict):
             return (FieldError("", "a JSON object", str(problem)),)
-        return field_errors(self.schema, value, schema_failures(self._validator.iter_errors(value)))
+        try:
+            errors = self._validator.iter_errors(value)
+        except TooManyChecks:
+            return (FieldError("", "what the schema describes, less deeply nested", "other arguments"),)
+        return field_errors(self.schema, value, schema_failures(errors))
 
 
 LIMITS = (

@@ -851,8 +851,12 @@ def test_what_a_server_wants_is_read_however_it_is_written(headers: list[str], e
     assert challenge_of(headers) == expected
 
 
-async def test_a_call_that_is_cancelled_while_its_token_is_renewed_ends_no_login(world: World) -> None:
-    """The refresh token is spent by then, and the answer has the only one that is left."""
+@each("times", [1, 2])
+async def test_a_call_that_is_cancelled_while_its_token_is_renewed_ends_no_login(
+    tmp_path: Path, times: int
+) -> None:
+    """The refresh token is spent by then, and the answer has the only one that is left. Nobody else sends it again."""
+    world = World(tmp_path / str(times))
     await world.log_in()
     world.now += 4000
     inner = world.internet.apps["https://auth.test"]
@@ -868,7 +872,9 @@ async def test_a_call_that_is_cancelled_while_its_token_is_renewed_ends_no_login
         calling = asyncio.ensure_future(call(client))
         while not world.issuer.asked("token", grant_type="refresh_token"):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
-        calling.cancel()
+        for _ in range(times):
+            calling.cancel()
+            await asyncio.sleep(0)
         with pytest.raises(asyncio.CancelledError):
             await calling
     async with world.client() as client:

@@ -52,6 +52,22 @@ def others_may(status: os.stat_result, rights: int) -> bool:
     return sys.platform != "win32" and bool(stat.S_IMODE(status.st_mode) & rights)
 
 
+def open_locked(path: Path) -> int:
+    """Open a file for a lock, wait until it is free, and lock it; closing the descriptor releases it.
+
+    The file and its folder are made where they are missing. Raises OSError, also where the file system has no locks.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+    try:
+        while not lock(fd, wait=True):
+            pass
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
 @contextmanager
 def locked(fd: int) -> Generator[None]:
     """Hold the lock of an open file, which other processes wait for. Closing the file releases it, too."""

@@ -19,7 +19,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.private_files import (
     OPEN_FLAGS,
     belongs_to_another_user,
-    locked,
+    open_locked,
     others_may,
     replace_private_file,
 )
@@ -74,13 +74,11 @@ class LockedJsonFile:
     def changing(self) -> Generator[None]:
         """Hold the file's lock, so that nobody changes the file between a read and the `write` that replaces it."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self._beside("lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+            lock = open_locked(self._beside("lock"))
         except OSError as problem:
             raise ToolcribError(f"{self.path} cannot be written: {problem.strerror}") from None
         try:
-            with locked(lock):
-                yield
+            yield
         finally:
             os.close(lock)
 

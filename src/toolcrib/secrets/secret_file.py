@@ -13,7 +13,7 @@ from typing import Any
 from toolcrib.private_files import (
     OPEN_FLAGS,
     belongs_to_another_user,
-    locked,
+    open_locked,
     others_may,
     replace_private_file,
 )
@@ -65,14 +65,11 @@ class SecretFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._check_folder()
-            lock = os.open(
-                self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600
-            )
+            lock = open_locked(self.path.with_name(f".{self.path.name}.lock"))
         except OSError as problem:
             raise SecretError(f"{self.path} cannot be written: {problem.strerror}") from None
         try:
-            with locked(lock):
-                yield
+            yield
         finally:
             os.close(lock)
 

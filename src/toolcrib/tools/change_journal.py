@@ -26,7 +26,7 @@ from toolcrib.folder_handles import (
     rename_new_in,
     sync_folder,
 )
-from toolcrib.private_files import OPEN_FLAGS, locked, replace_private_file, state_folder
+from toolcrib.private_files import open_locked, replace_private_file, state_folder
 from toolcrib.tools.workspace_paths import FileVersion, file_version
 
 FORMAT = 2
@@ -67,14 +67,12 @@ class ChangeJournal:
     def exclusively(self) -> Generator[bool]:
         """Held while names are changed, so that no other process of this user does so. False if that is impossible."""
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(self._path.with_name("lock"), os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+            fd = open_locked(self._path.with_name("lock"))
         except (OSError, RuntimeError):  # no home, or one that cannot be written
             yield False
             return
         try:
-            with locked(fd):
-                yield True
+            yield True
         finally:
             os.close(fd)
 

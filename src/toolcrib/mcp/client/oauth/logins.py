@@ -28,7 +28,7 @@ from toolcrib.mcp.client.oauth.discovery import IssuerMetadata, canonical_url
 from toolcrib.mcp.client.oauth.grants import TokenSet
 from toolcrib.mcp.client.oauth.problems import OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
-from toolcrib.private_files import OPEN_FLAGS, lock, state_folder, unlock
+from toolcrib.private_files import OPEN_FLAGS, lock, state_folder
 from toolcrib.secrets.secret_file import SecretFile
 from toolcrib.secrets.stores import SecretError, SecretStore
 
@@ -132,17 +132,22 @@ class LoginStore:
     async def locked(self, name: str) -> AsyncGenerator[None]:
         """Hold the lock of one login, which other processes and threads wait for."""
         try:
-            self._locks.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = os.open(self._locks / name, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+            fd = await self._open_locked(name)
         except OSError as problem:
             raise OAuthError(f"{self._locks} cannot be used for locks: {problem.strerror}") from None
         try:
-            # No thread waits for the lock: it would keep the program alive, and take the lock for a cancelled caller.
-            while not lock(fd, wait=False):  # noqa: ASYNC110 - no event says when it is free
-                await asyncio.sleep(LOCK_RETRY)
-            try:
-                yield
-            finally:
-                unlock(fd)
+            yield
         finally:
             os.close(fd)
+
+    async def _open_locked(self, name: str) -> int:
+        """As `open_locked` does. No thread waits: it would keep the program alive, and lock for a cancelled caller."""
+        self._locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self._locks / name, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
+        try:
+            while not lock(fd, wait=False):  # noqa: ASYNC110 - no event says when it is free
+                await asyncio.sleep(LOCK_RETRY)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd

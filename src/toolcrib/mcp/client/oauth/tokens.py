@@ -19,6 +19,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -211,7 +212,8 @@ class TokenSource:
 
     async def _refreshed(self, login: Login, token: TokenSet) -> Login | None:
         """The login with a new token. The old one if the issuer cannot be reached before its end."""
-        async with self._store.locked(self.key):
+        async with AsyncExitStack() as lock:
+            await lock.enter_async_context(self._store.locked(self.key))
             latest = await self._stored()
             if latest is not None and latest.token is not None and latest.token != token:
                 return latest  # another process was first
@@ -224,11 +226,19 @@ class TokenSource:
                 if token.expired(self._now()):
                     raise memory.failure
                 return latest
-            # A refresh token may work only once, and the answer has the next one: no cancellation may lose it.
-            return await to_its_end(self._renewed(latest, token))
+            # A refresh token may work only once, and the answer has the next one: no cancellation may lose it, and
+            # nobody else may begin before the new one is stored.
+            return await to_its_end(self._renewed(latest, token, lock.pop_all()))
 
-    async def _renewed(self, login: Login, token: TokenSet) -> Login:
-        """Renews the token of a login and stores it. Returns the same login if that fails while its token holds."""
+    async def _renewed(self, login: Login, token: TokenSet, lock: AsyncExitStack) -> Login:
+        """Renews the token of a login, stores it and releases the lock.
+
+        Returns the same login if that fails while its token holds.
+        """
+        async with lock:
+            return await self._with_new_token(login, token)
+
+    async def _with_new_token(self, login: Login, token: TokenSet) -> Login:
         try:
             fresh = await self._token_endpoint(login).refresh(token, self._now())
         except TokenRefused as problem:

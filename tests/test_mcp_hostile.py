@@ -310,6 +310,32 @@ async def test_a_call_whose_connection_ends_with_another_threads_loop_may_have_d
     other.join()
 
 
+def test_a_server_whose_loop_stands_still_keeps_nobody_waiting() -> None:
+    """A loop that is stopped and not closed does nothing any more: calls waited for their timeout, leaving for 10 s."""
+    tools = toolset(bad=InMemory(BEHAVIOURS["Hostile"]()))
+    box = Toolbox([tools], autonomy="full")
+    stopped = asyncio.new_event_loop()
+
+    async def open_all() -> None:
+        await box.__aenter__()
+        await tools.ready()
+
+    async def use() -> ToolResult:
+        async with asyncio.timeout(2.0):
+            result = await box.call("bad__bad", {})
+            await box.__aexit__(None, None, None)
+        return result
+
+    stopped.run_until_complete(open_all())
+    try:
+        result = asyncio.run(use())
+        assert "is not available now; nothing was sent" in result.text
+        assert any("does not run" in words for server in tools.servers() for words in server.warnings)
+    finally:
+        stopped.run_until_complete(tools.aclose())
+        stopped.close()
+
+
 # -- HTTP
 
 LOST = f"lost the connection.*{UNKNOWN}"

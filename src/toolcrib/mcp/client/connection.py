@@ -219,8 +219,8 @@ class Connection:
         """
         here = asyncio.get_running_loop()
         if here is not self.loop:
-            if self.loop.is_closed():
-                raise ServerUnavailable(f"MCP server {self.name!r}: its event loop has ended")
+            if not self.loop.is_running():
+                raise ServerUnavailable(f"MCP server {self.name!r}: its event loop does not run")
             if on_progress is not None:
                 on_progress = _told_in(here, on_progress)
             work = self._request(method, params, meta, headers, on_progress, timeout)
@@ -327,7 +327,7 @@ class Connection:
 
     async def wait_closed(self) -> None:
         """Wait, for a bounded time, until a connection that has ended is closed and its processes are gone."""
-        if not self.closed.done() and not self.loop.is_closed():
+        if not self.closed.done() and self.loop.is_running():
             await in_loop(self.loop, _waited(self.closed, CLOSE))
 
     async def close(self) -> None:

@@ -140,7 +140,7 @@ class ServerHandle:
         """Begin to start the server, unless it starts already. Nobody has to wait for the task."""
         with self._lock:
             starting = self._starting
-            if starting is None or starting.done() or starting.get_loop().is_closed():
+            if starting is None or starting.done() or not starting.get_loop().is_running():
                 # An empty context, because other callers than the one that opens the connection use it, too.
                 work = asyncio.get_running_loop().create_task(self._start(), context=Context())
                 starting = self._starting = work
@@ -284,7 +284,7 @@ class ServerHandle:
         Once it was waited for in vain, later calls use the known list until a new one comes.
         """
         listing, known = self._listing, self._manifest
-        pending = listing is not None and not listing.done() and not listing.get_loop().is_closed()
+        pending = listing is not None and not listing.done() and listing.get_loop().is_running()
         if listing is not None and pending and not self._waited_in_vain:
             now = asyncio.get_running_loop().time
             begun = now()
@@ -382,6 +382,9 @@ class ServerHandle:
         loop = self._loop
         if loop is None or loop.is_closed():
             self._connection = None
+            return
+        if not loop.is_running():
+            self.warn("it could not be ended: the event loop in which it was started does not run")
             return
         await in_loop(loop, self._close())
 

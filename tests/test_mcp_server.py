@@ -13,6 +13,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
+from pydantic import BaseModel
 
 from toolcrib import Answer, Context, Effect, Toolbox, Verdict, tool
 from toolcrib.content import Image
@@ -131,6 +132,62 @@ async def test_a_call_takes_the_path_of_the_toolbox(era: str) -> None:
         assert denied.is_error and "save" in text_of(denied)
         assert [one.name for one in (await client.list_tools()).tools] == ["add", "point"]
     assert box.stats()["add"].calls == 2
+
+
+class Page(BaseModel):
+    title: str
+    links: list[Page] = []
+
+
+class Gone(BaseModel):
+    since: int
+
+
+@both_eras
+async def test_structured_content_is_what_was_listed_whatever_a_tool_gives(era: str) -> None:
+    """The SDK's client refuses any other result of a tool with an output schema."""
+
+    @tool(effect=Effect.READ, secrets=())
+    def find(which: str) -> Page | Gone:
+        """Find a page."""
+        return Gone(since=1) if which == "gone" else Page(title=which, links=[Page(title="b")])
+
+    @tool(effect=Effect.READ, secrets=())
+    def first(title: str = "") -> Page | None:
+        """Give the first page."""
+        return Page(title=title) if title else None
+
+    @tool(effect=Effect.READ, secrets=())
+    def broken() -> int:
+        """Give a number."""
+        return "no number"  # type: ignore[return-value]
+
+    recursive = {"anyOf": [{"$ref": "#/definitions/n"}, {"type": "array", "items": {"$ref": "#"}}]}
+
+    @tool(
+        effect=Effect.READ,
+        secrets=(),
+        output_schema={**recursive, "definitions": {"n": {"type": "integer"}}},
+    )
+    def tree() -> Any:
+        """Give a tree."""
+        return [1, [2]]
+
+    legacy = era == "legacy"
+    async with Client(McpFace(Toolbox([find, first, broken, tree])).server, mode=era) as client:
+
+        async def given(name: str, **arguments: str) -> Any:
+            return (await client.call_tool(name, arguments)).structured_content
+
+        gone = {"since": 1}
+        assert await given("find", which="gone") == ({"result": gone} if legacy else gone)
+        page = {"title": "a", "links": [{"title": "b", "links": []}]}
+        assert await given("find", which="a") == ({"result": page} if legacy else page)
+        assert await given("first") == {"result": None}
+        assert await given("first", title="a") == {"result": {"title": "a", "links": []}}
+        assert await given("tree") == ({"result": [1, [2]]} if legacy else [1, [2]])
+        misfit = await client.call_tool("broken", {})
+        assert misfit.is_error and text_of(misfit).startswith("no number")
 
 
 @both_eras

@@ -27,9 +27,20 @@ from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.result import ToolResult
+from toolcrib.schema.keywords import accepts_null
 from toolcrib.visible import counted, on_one_line
 
-__all__ = ["APP_MIME_TYPE", "OWN", "Received", "as_wire", "blocks_of", "call_result", "part_of", "received"]
+__all__ = [
+    "APP_MIME_TYPE",
+    "OWN",
+    "Received",
+    "as_wire",
+    "blocks_of",
+    "call_result",
+    "is_wrapped",
+    "part_of",
+    "received",
+]
 
 OWN = "mcp"  # the name under which parts and results keep what only this protocol knows
 APP_MIME_TYPE = "text/html;profile=mcp-app"
@@ -352,12 +363,17 @@ def _extras(data: Mapping[str, Any], for_person: list[Part]) -> dict[str, Any] |
 # -- what a server of ours sends
 
 
-def call_result(result: ToolResult, *, any_json: bool = True) -> dict[str, Any]:
+def call_result(
+    result: ToolResult, *, any_json: bool = True, schema: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A result as the JSON data of a `CallToolResult`.
 
+    A result without the structured content that its schema promises is an error: clients refuse it otherwise, and no
+    model reads its text.
+
     Args:
-        any_json: Structured content may be any JSON value, as since revision 2026-07-28. Before, it is an object:
-            anything else is sent as `{"result": value}`.
+        any_json: Structured content may be any JSON value, as since revision 2026-07-28. Before, it is an object.
+        schema: The output schema of the tool.
     """
     own = (result.extras or {}).get(OWN, {})
     blocks = blocks_of(result.parts)
@@ -365,12 +381,26 @@ def call_result(result: ToolResult, *, any_json: bool = True) -> dict[str, Any]:
               for block in own.get("for_person", ())]  # fmt: skip
     data: dict[str, Any] = {"content": [*blocks, *hidden], "isError": result.is_error}
     structured = result.structured
-    if structured is not None and not result.is_error:
-        plain = any_json or isinstance(structured, dict)
-        data["structuredContent"] = structured if plain else {"result": structured}
+    is_null = schema is not None and result.is_data and result.text == "null"
+    if result.is_error:
+        pass
+    elif structured is not None or is_null:
+        is_object = isinstance(structured, dict)
+        wrapped = is_wrapped(schema, any_json=any_json) if schema is not None else not (any_json or is_object)
+        data["structuredContent"] = {"result": structured} if wrapped else structured
+    elif schema is not None:
+        data["isError"] = True
     if "meta" in own:
         data["_meta"] = own["meta"]
     return data
+
+
+def is_wrapped(schema: Mapping[str, Any], *, any_json: bool) -> bool:
+    """Whether structured content of an output schema is sent as `{"result": value}`: what may be no object or null.
+
+    With `any_json`, what may be null: most clients take null for structured content that is missing.
+    """
+    return accepts_null(schema) if any_json else schema.get("type") != "object"
 
 
 def blocks_of(parts: Iterable[Part]) -> list[dict[str, Any]]:

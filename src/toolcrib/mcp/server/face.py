@@ -36,7 +36,7 @@ from toolcrib.mcp.server.offered import Offered
 from toolcrib.mcp.server.offers import Complete, Prompts, Resources
 from toolcrib.mcp.server.questions import ClientApprover, Listener
 from toolcrib.mcp.server.search_face import CALL, SEARCH, SEARCH_FACE, found_tools, inner_call
-from toolcrib.mcp.server.served_call import ServedCall, Slots
+from toolcrib.mcp.server.served_call import CURRENT, ServedCall, Slots
 from toolcrib.mcp.server.tasks import Tasks, TaskSupport
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import Toolbox
@@ -295,7 +295,16 @@ class McpFace:
                 return wanted
             if self._show == "search" and params.name == SEARCH:
                 return found_tools(listed, given)
-            return await self.toolbox.call(wanted, key=key, tool_list=listed)
+            result = await self.toolbox.call(wanted, key=key, tool_list=listed)
+            entry, served = listed.entries.get(wanted.name), CURRENT.get()
+            if (
+                self._show == "tools"
+                and entry is not None
+                and entry.compiled is not None
+                and served is not None
+            ):
+                served.output_schema = entry.compiled.output.schema
+            return result
 
         call = self._came_back(params) or await self._begin(ctx, work, params.input_responses)
 
@@ -402,7 +411,7 @@ class McpFace:
         return types.InputRequiredResult(input_requests=dict(questions), request_state=call.id)
 
     def _result(self, ctx: RequestContext, call: ServedCall, result: ToolResult) -> dict[str, Any]:
-        data = call_result(result, any_json=is_modern(ctx))
+        data = call_result(result, any_json=is_modern(ctx), schema=call.output_schema)
         if "_meta" in data:  # of a server behind us: what it says of itself there is not ours to say
             data["_meta"] = {
                 key: value for key, value in data["_meta"].items() if not key.startswith(RESERVED)

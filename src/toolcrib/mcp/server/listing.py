@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toolcrib.mcp.content import is_wrapped
 from toolcrib.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -52,11 +53,13 @@ def _tool_of(spec: ToolSpec, listed: ToolList, any_json: bool) -> dict[str, Any]
 
 
 def _output_schema(spec: ToolSpec, definition: Definition | None, any_json: bool) -> dict[str, Any] | None:
-    """The schema of a tool's structured content. Where that must be an object, another value is its `result`."""
-    declared = None if definition is None else definition.facts.output_schema
-    schema = dict(declared) if isinstance(declared, Mapping) else spec.output_schema
-    if schema is None or any_json or schema.get("type") == "object":
-        return schema
+    """The schema of a tool's structured content; None also for one that is to be wrapped and contains itself whole."""
+    schema = spec.output_schema
+    if schema is None or not is_wrapped(schema, any_json=any_json):
+        declared = None if definition is None else definition.facts.output_schema
+        return dict(declared) if isinstance(declared, Mapping) else schema
+    if "'$ref': '#'" in repr(schema):
+        return None
     inner = {name: value for name, value in schema.items() if name != "$defs"}
     wrapped: dict[str, Any] = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
     return {**wrapped, "$defs": schema["$defs"]} if "$defs" in schema else wrapped

@@ -97,6 +97,7 @@ class ServedCall:
         self._news: deque[_Progress | _Log] = deque()
         self._told = asyncio.Event()
         self._sent: float | None = None
+        self.output_schema: Mapping[str, Any] | None = None  # of the tool that was called
         self.last_words = ""  # the last message about its progress
         self._ended = asyncio.Event()
 

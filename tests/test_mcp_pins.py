@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -450,3 +451,22 @@ def test_the_hints_of_a_trusted_server_count_and_a_patterns_effect_before_them()
     server = McpServer("own", command=["x"], trusted=True, effects={"a*": Effect.WRITE})
     tool = definition("a", annotations={"readOnlyHint": True})
     assert facts_of("own__add", tool, server).effect is Effect.WRITE
+
+
+def test_a_server_that_names_its_tools_anew_again_and_again_takes_no_more_memory() -> None:
+    pins, server = Pins(), McpServer(name="bad", command=("x",))
+
+    def judge(version: int) -> None:
+        listed = [RemoteDefinition("bad", f"t{version}_{number}") for number in range(300)]
+        assert len(pins.judge([(server, definition) for definition in listed])) == 300
+
+    judge(0)
+    tracemalloc.start()
+    try:
+        judge(1)
+        once = tracemalloc.get_traced_memory()[0]
+        for version in range(2, 20):
+            judge(version)
+        assert tracemalloc.get_traced_memory()[0] < 2 * once
+    finally:
+        tracemalloc.stop()

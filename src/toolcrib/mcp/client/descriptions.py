@@ -107,6 +107,8 @@ _HIDDEN = re.compile(
     f"|(?:{INVISIBLE.pattern}){{{FEW},}}"
 )
 _DISTINCTIVE = re.compile(r"(?=.{6,})(?:\w+[_-]\w+|[a-z]+[A-Z]\w+)")
+_WORD = re.compile(r"[\w-]+")
+_CALLED_A_TOOL = re.compile(r"[`'\"]? tool(?![\w-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Suspicion:
 
 
 def findings(
-    definition: RemoteDefinition, foreign: Mapping[str, re.Pattern[str]] | None = None
+    definition: RemoteDefinition, foreign: Mapping[str, ForeignNames] | None = None
 ) -> list[Suspicion]:
     """What is suspicious in a tool's definition, at most one finding of each kind.
 
@@ -143,33 +145,55 @@ def findings(
             found.setdefault(kind, Suspicion(kind, place, on_one_line(words, SHOWN)))
         if foreign and place != "name":
             for server, names in foreign.items():
-                match = names.search(text) if server != definition.server else None
-                if match is not None:
-                    words = f"{match[0]}, a tool of {server}"
+                name = names.first_in(text) if server != definition.server else ""
+                if name:
+                    words = f"{name}, a tool of {server}"
                     found.setdefault("shadowing", Suspicion("shadowing", place, on_one_line(words, SHOWN)))
     return list(found.values())
 
 
-def foreign_names(tools: Iterable[tuple[str, str]]) -> dict[str, re.Pattern[str]]:
-    """For each server, an expression that finds the names of its tools in a text; `tools` are (server, tool).
+class ForeignNames:
+    """The names of one server's tools, to be found in the texts of another. Takes time for words, not for names.
 
-    A plain word such as "search" says nothing by itself, so it counts only where the text calls it a tool. A name that
-    several servers have is nobody's.
+    A plain word such as "search" says nothing by itself, so it counts only where the text calls it a tool.
     """
+
+    __slots__ = ("_by_word",)
+
+    def __init__(self) -> None:
+        self._by_word: dict[
+            str, list[tuple[str, int]]
+        ] = {}  # by the first word in a name, and where it begins
+
+    def add(self, name: str) -> None:
+        if (word := _WORD.search(name)) is not None:
+            self._by_word.setdefault(word[0], []).append((name, word.start()))
+
+    def first_in(self, text: str) -> str:
+        """The first name in a text, where no letter, digit or hyphen stands beside it; "" if there is none."""
+        for word in _WORD.finditer(text):
+            for name, offset in self._by_word.get(word[0], ()):
+                start = word.start() - offset
+                if start < 0 or not text.startswith(name, start):
+                    continue
+                after = start + len(name)
+                if _WORD.match(text, after) or (start > 0 and _WORD.match(text, start - 1)):
+                    continue
+                if _DISTINCTIVE.fullmatch(name) or _CALLED_A_TOOL.match(text, after):
+                    return name
+        return ""
+
+
+def foreign_names(tools: Iterable[tuple[str, str]]) -> dict[str, ForeignNames]:
+    """The names of each server's tools; `tools` are (server, tool). A name that several servers have is nobody's."""
     owners: dict[str, set[str]] = {}
     for server, tool in tools:
         owners.setdefault(tool, set()).add(server)
-    names: dict[str, list[str]] = {}
+    names: dict[str, ForeignNames] = {}
     for tool, servers in owners.items():
         if len(servers) == 1 and len(tool) > 2:
-            expression = re.escape(tool)
-            if not _DISTINCTIVE.fullmatch(tool):
-                expression = rf"[`'\"]?{expression}[`'\"]? tool\b"
-            names.setdefault(next(iter(servers)), []).append(expression)
-    return {
-        server: re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(parts, key=len, reverse=True))})(?![\w-])")
-        for server, parts in names.items()
-    }
+            names.setdefault(next(iter(servers)), ForeignNames()).add(tool)
+    return names
 
 
 def without_invisible(definition: RemoteDefinition) -> RemoteDefinition:

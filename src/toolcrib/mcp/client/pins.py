@@ -149,7 +149,7 @@ class Pins:
         self._lock = threading.Lock()
         self._stamp: tuple[int, ...] | None = None
         self._pins: dict[Key, _Pin] = {}
-        self._found: dict[tuple[str, str], tuple[Suspicion, ...]] = {}
+        self._found: tuple[str, dict[str, tuple[Suspicion, ...]]] = "", {}  # beside which names, by hash
         self._doubted: set[str] = set()
         self.problem = ""
         self._version = 0
@@ -176,8 +176,11 @@ class Pins:
         shown = _by_shown_names(pins)
         foreign = foreign_names((server.name, tool.name) for server, tool in tools)
         names = hashlib.sha256(repr(sorted((s.name, t.name) for s, t in tools)).encode()).hexdigest()
+        if self._found[0] != names:
+            self._found = names, {}  # a server may name its tools anew again and again
+        known = self._found[1]
         return [
-            self._judged(_pin_of(pins, shown, server, tool), tool, foreign, names) for server, tool in tools
+            self._judged(_pin_of(pins, shown, server, tool), tool, foreign, known) for server, tool in tools
         ]
 
     def approve(self, server: McpServer, definition: RemoteDefinition) -> None:
@@ -207,14 +210,18 @@ class Pins:
         return len(gone)
 
     def _judged(
-        self, pin: _Pin | None, tool: RemoteDefinition, foreign: Mapping[str, Any], names: str
+        self,
+        pin: _Pin | None,
+        tool: RemoteDefinition,
+        foreign: Mapping[str, Any],
+        known: dict[str, tuple[Suspicion, ...]],
     ) -> JudgedTool:
         mark = definition_hash(tool)
         if pin is not None and pin.hash == mark:
             return JudgedTool(tool, PinState.APPROVED, without_invisible(tool), mark)
-        found = self._found.get((mark, names))
+        found = known.get(mark)
         if found is None:
-            found = self._found[mark, names] = tuple(findings(tool, foreign))
+            found = known[mark] = tuple(findings(tool, foreign))
         if pin is not None:
             before = read_definition(tool.server, pin.definition, [])
             if before is not None:

@@ -240,6 +240,8 @@ NO_RM = [
     "sed '#\\\ne rm x' a.txt &", "echo \"$(ls # \\\nrm x\n)\" &", "ls &\\\n\\\n rm \\\n x",
     # The parser takes a line that begins with a backslash for words of the line before it.
     "ls\n\\rm x", "ls #\"\n\n\\rm x", "(ls\n\\rm x)", "f() { ls\n\\rm x\n}; f", "ls & a=b # c\n\\r'm' x", "cat <<E\n\\a\n\\b\nE\n\\rm x", "ls\n\\\n\\rm x", "echo $(ls\n\\rm x)", "bash -c 'ls\n\\rm x'",
+    # The parser joins the line behind these to the command.
+    "n =~\nrm", "ls a ==\nrm x", "(ls == # c\nrm x)", "ls =~ \\\n\nrm x", "x=1 ls == >f\nrm x",
     # The parser takes a # in a word for a comment, and a word such as while for the name of a program.
     "ls \\ #; rm x", "ls \\\t#; rm x", "[[ a ]]#; rm x", "ls\r#; rm x", "ls\u3000#; rm x", "ls a\\\n#; rm x", "! while rm x; do break; done", "! ! rm x", "time if rm x; then :; fi", "time -p for i in a; do rm x; done", "coproc until rm x; do break; done", "awk 'BEGIN{system(\"r\\\nm x\")}'", "python3 -c 'import os; os.system(\"\"\"ls # a\nrm x\"\"\")'", "sed \"1e ls $x; rm y\" a.txt", "echo ${u:=#'q r'`:`} ${PATH#<(rm x\nx=a\\ b)}",
     "hash -p /bin/rm ls; ls x", "git -c alias.x='!sh -c' x 'rm x'", "zsh -c 'noglob rm x'", "zsh -c 'repeat 2 rm x'", "perl -e 'system qq{rm x}'", "python3 -mtimeit 'import os; os.system(\"rm x\")'", "python3 -m timeit -s 'import os' 'os.system(\"rm x\")'", "man -H'rm x' ls", "npm exec --call='rm x'", "npm --editor 'rm x' config edit", "install -s --strip-program rm a.txt b",

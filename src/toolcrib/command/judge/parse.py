@@ -217,8 +217,6 @@ class _Reader:
             self.tokens.add("op", node, spelled)
         elif spelled in REDIRECTIONS:
             self.tokens.add("redirect", node, spelled)
-        elif spelled == "==" and node.parent is not None and node.parent.kind == "command":
-            self.tokens.add("word", node, word=Word((spelled,)))
         else:
             raise NotProved(f"the operator {spelled[:20]}")
 

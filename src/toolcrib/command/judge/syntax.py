@@ -29,8 +29,8 @@ AFTER_HEREDOC = re.compile(r"<<[^\n]*")
 BYTE_ORDER_MARK = "\ufeff"
 QUOTES = re.compile(r"['\"\\]")
 SUBSTITUTION = re.compile(rb"\\.|`|[$<>]\(", re.DOTALL)
-# Where the parser may read a backslash or a # in another way than bash.
-SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t]#")
+# Where the parser may read a backslash, a # or an operator in another way than bash.
+SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t]#|=[=~]")
 SEPARATES = b" \t;|&()<>`"
 CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
@@ -114,9 +114,12 @@ def tree_of(text: str) -> Node:
 def _misread_at(node: Node) -> int | None:
     """The place in a node of a sign that the parser reads in another way than bash; None if there is no such sign.
 
-    The parser joins a line that begins with a backslash to the line before it, and takes a # in a word for a comment.
+    The parser joins a line that begins with a backslash to the line before it, takes a # in a word for a comment, and
+    joins the line behind `==` or `=~` to a command that ends with it.
     """
     raw, at = node.raw, node.start
+    if node.kind in ("==", "=~"):
+        return at if node.parent is not None and node.parent.kind == "command" else None
     if node.kind == "comment":
         return None if _begins_word(raw, at) else at
     if node.kind != "word" or not raw.startswith(b"\n", at) or _is_quoted(node):
@@ -149,7 +152,7 @@ def _is_quoted(node: Node) -> bool:
 
 
 def _make_plain(parsed: bytearray, at: int) -> None:
-    """Replaces a #, or a backslash and the sign that it escapes, by `_`; a backslash before a line end by a blank."""
+    """Replaces the sign at a place, and one that it escapes, by `_`; a backslash before a line end by a blank."""
     escaped = parsed[at + 1 : at + 2] if parsed[at : at + 1] == b"\\" else b""
     if escaped == b"\n":
         parsed[at : at + 1] = b" "

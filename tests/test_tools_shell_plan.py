@@ -242,6 +242,9 @@ NO_RM = [
     "ls\n\\rm x", "ls #\"\n\n\\rm x", "(ls\n\\rm x)", "f() { ls\n\\rm x\n}; f", "ls & a=b # c\n\\r'm' x", "cat <<E\n\\a\n\\b\nE\n\\rm x", "ls\n\\\n\\rm x", "echo $(ls\n\\rm x)", "bash -c 'ls\n\\rm x'",
     # The parser joins the line behind these to the command.
     "n =~\nrm", "ls a ==\nrm x", "(ls == # c\nrm x)", "ls =~ \\\n\nrm x", "x=1 ls == >f\nrm x",
+    # Words behind a redirection, which the parser takes for parts of it.
+    "! a=1 >f rm x", "ls | a=1 b=2 >f rm x", "! ! env >f rm x", "ls && ! nice >f rm x | cat", "a=1 <<E rm x\nE", "ls | a=1 <<E >f rm x\nE", ">f <<E rm x\nE", "ls & env >&- \"rm\" x", "env {q}>f rm x",
+    "time a=1 rm x", "time a+=1 b= rm x", "coproc N while rm x; do break; done",
     # The parser takes a # in a word for a comment, and a word such as while for the name of a program.
     "ls \\ #; rm x", "ls \\\t#; rm x", "[[ a ]]#; rm x", "ls\r#; rm x", "ls\u3000#; rm x", "ls a\\\n#; rm x", "! while rm x; do break; done", "! ! rm x", "time if rm x; then :; fi", "time -p for i in a; do rm x; done", "coproc until rm x; do break; done", "awk 'BEGIN{system(\"r\\\nm x\")}'", "python3 -c 'import os; os.system(\"\"\"ls # a\nrm x\"\"\")'", "sed \"1e ls $x; rm y\" a.txt", "echo ${u:=#'q r'`:`} ${PATH#<(rm x\nx=a\\ b)}",
     "hash -p /bin/rm ls; ls x", "git -c alias.x='!sh -c' x 'rm x'", "zsh -c 'noglob rm x'", "zsh -c 'repeat 2 rm x'", "perl -e 'system qq{rm x}'", "python3 -mtimeit 'import os; os.system(\"rm x\")'", "python3 -m timeit -s 'import os' 'os.system(\"rm x\")'", "man -H'rm x' ls", "npm exec --call='rm x'", "npm --editor 'rm x' config edit", "install -s --strip-program rm a.txt b",
@@ -339,6 +342,7 @@ OTHERS = [
     "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "export PATH=\"$HOME/bin:$PATH\"", "exec 3>&1", "NODE_OPTIONS=--max-old-space-size=4096 npm run build", "ENV=prod ./deploy.sh", "IFS=, read -r a b <<< 1,2; echo \"$b\"", "git config core.editor vim &", "git config user.name 'rm x'", "git -c user.name=rm commit -m 'rm x'", "git send-email --to='rm x' --cc 'rm x' --subject='rm x' a.patch", "git log --exclude=rm", "git checkout -b rm", "git merge -m 'rm x' rm", "git clone --config user.name=rm h:b","git config --get core.editor", "git clean -fdx", "cat > a.js <<'E' && npm test\n" + "const f = (a) => { return [a, `rm ${a}`]; };\n" * 60 + "E", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
     "pyenv versions", "op item get rm", "asdf install rm 1", "doppler run -- npm start", "aws-vault exec a -- aws s3 rm x", "stack build rm", "linux32 make", "mpirun -n 4 ./a rm", "sftp -b - h",
     # A variable or a backtick in code or in a text is no command.
+    "time a=1 make test &", "time a=1 ls rm &", "ls >f rm", "! a=1 2>&1 >rm ls &", "cat <<E rm\nE",
     "hash -r && ls &", "timeout 5 perl -pi -e \"s/rm/$(cat a.txt)/\" a.txt", "nice git commit -m \"rm $(cat a.txt)\"",  "TAR_OPTIONS=--no-same-owner tar xf a.tar", "python3 -m timeit \"'rm x'.split()\"", "git -c alias.x='!ls' x rm", "npm --editor vim config edit",
     "perl -pi -e \"s/rm/$(cat a.txt)/g\" a.txt", "git commit -m \"rm $(cat a.txt)\"", "sed -i \"${n}i rm x $y\" a.txt", "awk \"/rm/ {print \\$$n}\" a.txt", "python3 -c \"print('$(cat a.txt) rm x')\"",
     "awk '{ printf(\"%s\", $1) > \"out\" }' a.txt", "sed -i 's/$(CC)/gcc/' a.txt", "sed -i 's/`x`/y/' a.txt", "mytool '$a b'", "php -r 'echo \"$x\";'",

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from toolcrib.command.judge.syntax import Node, join_lines, tree_of, unparsed_scripts
+from toolcrib.command.judge.tokens import DESCRIPTOR
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.destructive import HOME
 from toolcrib.dataclass import dataclass, field
@@ -41,10 +42,12 @@ NAMED = {
 PRINTERS = {"echo", "printf"}
 EXPANDED = {"simple_expansion", "expansion", "command_substitution"}
 ONE_WORD = {"command_name", "concatenation", "number", "raw_string", "string", "string_content", "word"}
+NO_WORDS = {"variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"}
+ENDS_WITH_COMMAND = {"list", "negated_command", "pipeline", "redirected_statement", "variable_assignments"}
 EXPANDS = re.compile(r"[*?\[\]{}$`]")
 NOT_EXPANDED = re.compile(r"\\.|\{\}", re.DOTALL)
 ENCODED = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
-BETWEEN = re.compile(r"[;&|()\n`]+|\$\(")
+BETWEEN = re.compile(r"(?:[;|()\n`]|(?<![<>])&(?!>))+|\$\(")
 
 
 @dataclass(slots=True)
@@ -179,6 +182,8 @@ class _Reader:
             node, before, given, writes = waiting.pop()
             if node.kind == "variable_assignment":
                 self._assign(node)
+                if behind := self._behind_redirects(node):
+                    self.commands.append(FoundCommand(behind, before, given, writes))
             if node.kind == "command":
                 self.commands.append(
                     FoundCommand(
@@ -191,7 +196,8 @@ class _Reader:
             if node.kind == "redirected_statement":
                 inner_given, inner_writes = given + self._given(node), writes + self._writes(node)
                 if node.field("body") is None:
-                    self.commands.append(FoundCommand([], before, inner_given, inner_writes))
+                    argv = self._after_redirects(node) + self._behind_redirects(node)
+                    self.commands.append(FoundCommand(argv, before, inner_given, inner_writes))
             if node.kind == "pipeline":
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
@@ -232,9 +238,8 @@ class _Reader:
     def _argv(self, node: Node) -> list[str]:
         words: list[str] = []
         at = -1
-        around = node.parent
         for child in node.children:
-            if child.kind in ("variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"):
+            if child.kind in NO_WORDS or _names_descriptor(child):
                 continue
             if child.kind == "file_redirect":
                 words += self._after_redirect(child)
@@ -248,19 +253,37 @@ class _Reader:
                 words[-1] += pieces.pop(0)
             words += pieces
             at = child.end
-        if around is not None and around.kind == "redirected_statement":
-            words += [
-                word
-                for child in around.named_children
-                if child.kind == "file_redirect"
-                for word in self._after_redirect(child)
-            ]
+        words += self._behind_redirects(node)
         return [piece for word in words[:MAX_COMMANDS] for piece in _expanded(word)]
+
+    def _behind_redirects(self, node: Node) -> list[str]:
+        """The words behind redirections that the tree binds to what a command ends: `ls | env > a rm b`."""
+        words: list[str] = []
+        around = node.parent
+        while around is not None and around.kind in ENDS_WITH_COMMAND:
+            if around.kind != "redirected_statement":
+                if around.children[-1] is not node:
+                    break
+            elif around.field("body") is not node:
+                break
+            words += self._after_redirects(around)
+            node, around = around, around.parent
+        return words
+
+    def _after_redirects(self, node: Node) -> list[str]:
+        return [word for child in node.named_children for word in self._after_redirect(child)]
 
     def _after_redirect(self, redirect: Node) -> list[str]:
         """Arguments that stand after a redirection: the tree takes them for parts of the redirection."""
-        extra = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"][1:]
-        return [self.text(inner, 0) for inner in extra]
+        if redirect.kind == "heredoc_redirect":
+            return [self.text(word, 0) for word in redirect.all_of("argument")] + self._after_redirects(
+                redirect
+            )
+        if redirect.kind != "file_redirect":
+            return []
+        closes = any(sign.kind in (">&-", "<&-") for sign in redirect.children)
+        words = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"]
+        return [self.text(word, 0) for word in words[0 if closes else 1 :]]
 
     def _given(self, node: Node) -> str:
         texts: list[str] = []
@@ -332,6 +355,12 @@ def _is_one_word(node: Node) -> bool:
             return False
         waiting += one.named_children
     return True
+
+
+def _names_descriptor(node: Node) -> bool:
+    """Whether a word belongs to the redirection behind it: `{name}>file`."""
+    touches = node.raw[node.end : node.end + 1] in (b"<", b">")
+    return touches and DESCRIPTOR.fullmatch(node.raw, node.start, node.end) is not None
 
 
 def _stages(node: Node) -> list[Node]:

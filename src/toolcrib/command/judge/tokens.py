@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from toolcrib.command.judge.syntax import Node
@@ -9,6 +10,7 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Stage, Word
 from toolcrib.dataclass import dataclass
 
+DESCRIPTOR = re.compile(rb"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")  # of the redirection behind it
 Kind = Literal["word", "op", "redirect", "fd", "assign", "newline", "group", "set"]
 
 
@@ -83,9 +85,9 @@ class Tokens:
             raise NotProved("operators that touch")
         if before.kind == "redirect" == after.kind:
             raise NotProved("operators that touch")
-        digits = before.kind == "word" and self.raw[before.start : before.end].isdigit()
-        if digits and after.kind == "redirect" and self.raw[before.start - 1 : before.start] != b"&":
-            raise NotProved("a number that touches a redirection")
+        names = before.kind == "word" and DESCRIPTOR.fullmatch(self.raw, before.start, before.end)
+        if names and after.kind == "redirect" and self.raw[before.start - 1 : before.start] != b"&":
+            raise NotProved("a number or a name that touches a redirection")
 
 
 def line_end(raw: bytes, at: int) -> int:

@@ -21,7 +21,7 @@ VALUED = frozenset(  # options with a value
     ]
 )  # fmt: skip
 NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
-
+SETS = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=.*", re.DOTALL)  # a variable, as a shell may write it
 SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
 
 
@@ -90,7 +90,7 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     (". alias at batch csh ed emacs ex fc fish make nvim source tcsh vi vim", NOT_BY_WORDS),
 )
 LAUNCHERS = dict.fromkeys(SHELLS, NOT_BY_WORDS) | {name: row for names, row in ROWS for name in names.split()}
-MANY = frozenset({"hyperfine", "parallel"})  # each of their words may be a command
+MANY = frozenset({"coproc", "hyperfine", "parallel"})  # each of their words may be a command
 # Options whose value is a command, of programs that do something else. A value may also be joined to its option.
 OPTIONS: tuple[tuple[str, str], ...] = (
     (
@@ -172,6 +172,8 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     row = LAUNCHERS.get(name, Launcher())
     if name in WRAPPERS and (at := inner_at(argv)) is not None:
         at += argv[at] == "--"
+        while at < len(argv) and SETS.fullmatch(argv[at]):  # behind `time`
+            at += 1
         if at < len(argv) and argv[at][:1] not in "-{(!":
             return {at: True}, not WRAPPERS[name].adds_words or (name == "xargs" and _names_places(argv, at))
     if row.needs and row.needs.isdisjoint(argv):

@@ -242,6 +242,8 @@ NO_RM = [
     "ls\n\\rm x", "ls #\"\n\n\\rm x", "(ls\n\\rm x)", "f() { ls\n\\rm x\n}; f", "ls & a=b # c\n\\r'm' x", "cat <<E\n\\a\n\\b\nE\n\\rm x", "ls\n\\\n\\rm x", "echo $(ls\n\\rm x)", "bash -c 'ls\n\\rm x'",
     # The parser joins the line behind these to the command.
     "n =~\nrm", "ls a ==\nrm x", "(ls == # c\nrm x)", "ls =~ \\\n\nrm x", "x=1 ls == >f\nrm x",
+    # Where the text cannot be parsed, nobody knows which lines continue others.
+    "case t in \\\") { t<<'E'\n\\\nE\n};esac #\\\n$((rm) )",
     # Words behind a redirection, which the parser takes for parts of it.
     "! a=1 >f rm x", "ls | a=1 b=2 >f rm x", "! ! env >f rm x", "ls && ! nice >f rm x | cat", "a=1 <<E rm x\nE", "ls | a=1 <<E >f rm x\nE", ">f <<E rm x\nE", "ls & env >&- \"rm\" x", "env {q}>f rm x",
     "time a=1 rm x", "time a+=1 b= rm x", "coproc N while rm x; do break; done",

@@ -69,14 +69,14 @@ def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
     """
     text = text[:MAX_LENGTH]
     try:
-        text = join_lines(text)
-        root = tree_of(text)
+        joined = join_lines(text)
+        root = tree_of(joined)
+        has_error = root.has_error or tree_of(text).has_error  # then lines may have been joined wrongly
     except NotProved:
-        readings = dict.fromkeys((text.replace("\\\n", ""), text))
-        return [one for reading in readings for one in _split_at_operators(reading)]
+        return _split_in_all_ways(text, text)
     found = _Reader(guess=guess).read(root)
     found += [one for script in unparsed_scripts(root) for one in find_commands(script, guess=guess)]
-    return [*found, *_split_at_operators(text)] if root.has_error else found
+    return [*found, *_split_in_all_ways(text, joined)] if has_error else found
 
 
 def word_of(node: Node) -> str:
@@ -90,7 +90,13 @@ def programs_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name and UNKNOWN not in name))
 
 
-@lru_cache(maxsize=4)  # as for `tree_of`
+def _split_in_all_ways(text: str, joined: str) -> list[FoundCommand]:
+    """The commands of a text that cannot be parsed, so that nobody knows which of its lines continue others."""
+    readings = dict.fromkeys((joined, text.replace("\\\n", ""), text))
+    return [one for reading in readings for one in _split_at_operators(reading)]
+
+
+@lru_cache(maxsize=8)  # as for `tree_of`
 def _split_at_operators(text: str) -> tuple[FoundCommand, ...]:
     split = [_split(piece) for piece in BETWEEN.split(text)[:MAX_COMMANDS]]
     return tuple(

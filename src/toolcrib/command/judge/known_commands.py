@@ -137,9 +137,10 @@ def text_says_all(text: str, depth: int = 0) -> bool:
     try:
         screen(text)
         root = tree_of(join_lines(text))
+        has_error = root.has_error or tree_of(text).has_error
     except NotProved:
         return False
-    if root.has_error or not all(_is_understood(node) for node in below(root)):
+    if has_error or not all(_is_understood(node) for node in below(root)):
         return False
     if not all(variable_says_all(name, value) for name, value in _assigned(root)):
         return False

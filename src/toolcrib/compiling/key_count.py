@@ -30,7 +30,9 @@ def may_have_more_keys(text: str, keys: int) -> bool:
     ends = text.count('":')
     if any(f"{space}:" in text for space in " \n\r\t" if space in text):
         ends += len(END_APART.findall(text))
-    if ends > keys and '\\\\":' not in text:  # no key ends with a backslash, so that a quote behind one ends no key
+    if (
+        ends > keys and '\\\\":' not in text
+    ):  # no key ends with a backslash, so that a quote behind one ends no key
         ends -= text.count('\\":')
     return ends > keys
 

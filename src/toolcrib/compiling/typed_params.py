@@ -137,7 +137,9 @@ class TypedParams:
                 long = [number for number in found if not number.isdigit()]
                 integers = len(long) < len(found)
         if isinstance(text, str) and text:
-            plain = not tiny and (not long or _are_exact(long)) and self._has_no_key_twice(text, colons, given)
+            plain = (
+                not tiny and (not long or _are_exact(long)) and self._has_no_key_twice(text, colons, given)
+            )
             if not plain:
                 from toolcrib.json_text.lenient_reader import reading_loses_nothing
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tests.test_agent import READ, WRITE, Script, agent_of, check_valid, tools
 from toolcrib import Agent, Context, Message, Tool, Toolbox, ToolCall
-from toolcrib.agent import Budget, Reason, TranscriptFile, read_transcript
+from toolcrib.agent import Budget, ClearOldResults, Reason, TranscriptFile, read_transcript
 from toolcrib.content import Text
 from toolcrib.function import tool
 from toolcrib.messages import Response
@@ -25,10 +25,17 @@ async def hang() -> str:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"context": "all"}, {"checkpoints": "store"}, {"max_turns": 0}, {"output": 3}]
+    "wrong",
+    [
+        {"context": "all"},
+        {"context": ClearOldResults()},
+        {"checkpoints": "store"},
+        {"max_turns": 0},
+        {"output": 3},
+    ],
 )
 def test_an_agent_that_is_refused_leaves_the_toolbox_as_it_was(wrong: dict[str, Any]) -> None:
-    box = Toolbox(tools())
+    box = Toolbox([*tools(), tool(hang, name="read_result", effect=READ, secrets=())])
     before = asyncio.run(box.names())
     with pytest.raises(TypeError):
         Agent(Script("hello"), toolbox=box, **wrong)

@@ -194,11 +194,11 @@ class Agent(Generic[Deps, Out]):
         self._typed: dict[Any, AgentSettings] = {}
         if not self._output.is_text:
             self._settings_for(None)
-        # An agent that is refused changes no toolbox, so the tools that it brings come last.
-        if completion_tool and not box.registry.has(COMPLETION):
-            box.registry.add(attempt_completion, builtin=True)
+        # An agent that is refused changes no toolbox: what it brings is added last, first what may be refused itself.
         if context is not None:
             add_read_result(box)
+        if completion_tool and not box.registry.has(COMPLETION):
+            box.registry.add(attempt_completion, builtin=True)
 
     def _settings_for(self, output: Any) -> AgentSettings:
         """The settings of a run that answers with this output; None for the agent's own.

@@ -48,16 +48,14 @@ def file_tools(root: Path, *, ripgrep: bool = True) -> Callable[..., Any]:
 def opened_files(root: Path) -> dict[str, Callable[[str], object]]:
     """Ways to open a file of a workspace that lead nowhere else, and to close it."""
     kernel, portable = Workspace(root), Workspace(root, portable=True)
-    handle, prefixes = kernel.root.handle(), kernel.root.prefixes
+    handle = kernel.root.handle()
 
     def permitted(access: Access) -> bool:
         return True
 
     return {
-        "confined: openat2": lambda path: close_handle(open_beneath(handle, prefixes, path, os.O_RDONLY)),
-        "confined: a walk": lambda path: close_handle(
-            open_beneath(handle, prefixes, path, os.O_RDONLY, portable=True)
-        ),
+        "confined: openat2": lambda path: close_handle(open_beneath(handle, path, os.O_RDONLY)),
+        "confined: a walk": lambda path: close_handle(open_beneath(handle, path, os.O_RDONLY, portable=True)),
         "as a tool opens it: openat2": lambda path: kernel.open_file(path, permitted)[0].close(),
         "as a tool opens it: a walk": lambda path: portable.open_file(path, permitted)[0].close(),
     }

@@ -157,6 +157,18 @@ def test_a_command_that_searches_shows_none_of_them(folder: Path, command: str, 
 
 
 @pytest.mark.parametrize("made", BACKENDS)
+@pytest.mark.parametrize("written", ["{}/deep {}/secrets", "{}/deep/ {}/secrets/", "{}//deep {}/./secrets"])
+def test_git_shows_none_of_them_in_folders_outside_of_its_repository(
+    folder: Path, written: str, made: str
+) -> None:
+    subprocess.run(["git", "init", "-q", "repo"], cwd=folder, check=True)
+    shell = Shell(Workspace(folder), sandbox=backend(made)(folder))
+    call = {"command": f"cd repo && git diff {written.format(folder, folder)}"}
+    assert "TOKEN of deep/.env\n" not in Toolbox([shell], autonomy="supervised").call_sync("shell", call).text
+    assert "TOKEN of deep/.env\n" in Toolbox([shell], autonomy="full").call_sync("shell", call).text
+
+
+@pytest.mark.parametrize("made", BACKENDS)
 def test_what_git_has_stored_is_not_said_to_be_left_out(folder: Path, made: str) -> None:
     (folder / "harmless.txt").unlink()
     for words in (["init", "-q"], ["add", "-fA"]):

@@ -26,7 +26,7 @@ from toolcrib.frozen import EMPTY, from_tuple, quickly_filled
 
 __all__ = ["FORMAT", "CallKey", "CallState", "ToolCall"]
 
-FORMAT = 1  # of everything that is saved as JSON: transcripts, prepared calls, approvals
+FORMAT = 1  # the version of what is saved as JSON: transcripts, prepared calls, approvals
 
 
 class CallKey(NamedTuple):

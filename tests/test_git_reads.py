@@ -154,6 +154,34 @@ def test_the_settings_that_git_obeys_are_found(plant: Callable[[Path], object], 
         assert judge(command, workspace=str(project / "sub"), links=links).verdict == "ask"
 
 
+# Folders that git takes for a repository without a worktree. `git diff` of two paths compares the files themselves there.
+WITHOUT_WORKTREE = {
+    "the folder of a repository": lambda project: project / ".git",
+    "a folder in it": lambda project: project / ".git" / "refs",
+    "a bare one": lambda project: (git(project, "init", "-q", "--bare", "bare"), project / "bare")[1],
+    "one of a commondir": lambda project: (
+        (project / "c").mkdir(),
+        (project / "c" / "HEAD").write_text("ref: refs/heads/main\n"),
+        (project / "c" / "commondir").write_text("../.git\n"),
+        project / "c",
+    )[-1],
+}
+
+
+@pytest.mark.parametrize("made", WITHOUT_WORKTREE.values(), ids=WITHOUT_WORKTREE)
+def test_a_repository_without_a_worktree_is_asked_about(made: Callable[[Path], Path], project: Path) -> None:
+    place = made(project).relative_to(project)
+    (project / "sub").mkdir()
+    (project / "sub" / "HEAD").write_text("no repository\n")
+    ask = [
+        f"cd {place} && git diff {project} {project}/sub",
+        f"git -C {place} status",
+        f"cd {place} && git log -p",
+    ]
+    assert set(verdicts(project, ask).values()) == {"ask"}
+    assert set(verdicts(project, [f"ls {place}", "cd sub && git diff", "git diff sub"]).values()) == {"plain"}
+
+
 def test_settings_are_read_in_linear_time(project: Path) -> None:
     settings("[lfs" + " " * 20_000)(project)
     begun = time.process_time()

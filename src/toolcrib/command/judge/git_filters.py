@@ -105,7 +105,10 @@ def _of_inner_repositories(top: str) -> Iterator[str]:
 
 
 def git_folder(folder: str) -> tuple[str, str] | None:
-    """The worktree that a folder belongs to, and the `.git` folder that git uses there."""
+    """The worktree that a folder belongs to, and the `.git` folder that git uses there.
+
+    Raises NotUnderstood for a repository without a worktree, such as `.git` itself and what lies in it.
+    """
     at = os.path.realpath(folder)
     while True:
         place = f"{at.rstrip('/')}/.git"
@@ -114,10 +117,19 @@ def git_folder(folder: str) -> tuple[str, str] | None:
                 return at, place
         elif (leads := pointed(place, at, b"gitdir: ")) is not None:
             return at, leads
+        if _may_be_bare(at):
+            raise NotUnderstood
         above = os.path.dirname(at)
         if above == at:
             return None
         at = above
+
+
+def _may_be_bare(folder: str) -> bool:
+    """Whether git may take a folder itself for a repository. `git diff` of two paths compares files there."""
+    return os.path.lexists(f"{folder}/HEAD") and any(
+        os.path.lexists(f"{folder}/{name}") for name in ("refs", "commondir")
+    )
 
 
 def _is_repository(own: str) -> bool:

@@ -39,6 +39,10 @@ class NotUnderstood(Exception):
     """It cannot be told how git would read the files of a repository."""
 
 
+class WithoutWorktree(NotUnderstood):
+    """A folder is a repository itself, or lies in one: `.git`, or a bare one."""
+
+
 def filter_of(folder: str) -> str:
     """The name of a filter that git may run for files of a folder, as its repository's settings say; "" for none."""
     try:
@@ -107,7 +111,7 @@ def _of_inner_repositories(top: str) -> Iterator[str]:
 def git_folder(folder: str) -> tuple[str, str] | None:
     """The worktree that a folder belongs to, and the `.git` folder that git uses there.
 
-    Raises NotUnderstood for a repository without a worktree, such as `.git` itself and what lies in it.
+    Raises NotUnderstood, and WithoutWorktree in `.git` itself and in a bare repository.
     """
     at = os.path.realpath(folder)
     while True:
@@ -118,7 +122,7 @@ def git_folder(folder: str) -> tuple[str, str] | None:
         elif (leads := pointed(place, at, b"gitdir: ")) is not None:
             return at, leads
         if _may_be_bare(at):
-            raise NotUnderstood
+            raise WithoutWorktree
         above = os.path.dirname(at)
         if above == at:
             return None

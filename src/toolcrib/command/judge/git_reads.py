@@ -14,6 +14,7 @@ from toolcrib.command.judge import paths
 from toolcrib.command.judge.git_filters import (
     MAX_BYTES,
     NotUnderstood,
+    WithoutWorktree,
     git_folder,
     path_in,
     pointed,
@@ -36,6 +37,8 @@ def git_reads_elsewhere(folder: str, workspace: str) -> str:
     """In words, what the repository of a folder makes git read that nobody should read unasked; "" for nothing."""
     try:
         return _reads_elsewhere(folder, os.path.realpath(workspace))
+    except WithoutWorktree:
+        return "a repository without a worktree"
     except (NotUnderstood, OSError, ValueError):
         return "what settings name that are not understood"
 

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AliasPath, BaseModel, Field, create_model
+from typing_extensions import TypeAliasType, TypedDict
 
 from tests.cases import each
 from tests.properties import examples
 from toolcrib import Effect, Toolbox
 from toolcrib.codecs.wire_json import wire_value
+from toolcrib.compiling.typed_params import TypedParams
 from toolcrib.function import tool
 from toolcrib.json_text.lenient_reader import reading_loses_nothing
 from toolcrib.json_text.values import same_json
@@ -530,6 +532,29 @@ async def test_what_models_of_floats_would_lose_is_refused(fields: str) -> None:
     assert "exactly" in result.text or "twice" in result.text or "15 digits" in result.text
 
 
+# Names of parameters that are also keys of a core schema, whose value is no schema there.
+@each(
+    "name",
+    ["cls", "config", "default", "expected", "function", "metadata", "serialization", "type", "fields"],
+)
+def test_what_a_parameter_of_any_name_would_lose_is_refused(name: str) -> None:
+    for kind, value in (
+        (float, "12345678901234567891"),
+        (float, "0.12345678901234567891"),
+        (float, "1e-400"),
+        (dict[str, Any], '{"a": 0.12345678901234567891}'),
+        (dict[str, Any], '{"a": 1e400}'),
+        (dict[str, Any], '{"a": NaN}'),
+    ):
+        params = TypedParams.of_fields({name: (kind, True)}, tool="act")
+        with pytest.raises(ValueError, match=r"more than was read|15 digits"):
+            params.parse(f'{{"{name}": {value}}}')
+
+
+# The default of a type alias is the default of all fields that have this type.
+Usually5 = TypeAliasType("Usually5", Annotated[int, Field(default=5)])
+
+
 class Ends(BaseModel):
     first: int = Field(validation_alias=AliasPath("pair", 0))
     last: int = Field(validation_alias=AliasPath("pair", 1))
@@ -540,12 +565,34 @@ class Same(BaseModel):
     other: int = Field(validation_alias="n")
 
 
+class Swapped(BaseModel, populate_by_name=True):
+    one: int = Field(validation_alias="n")
+    other: int = Field(validation_alias="one")
+
+
+class Aliased(TypedDict):
+    one: Usually5
+    two: Usually5
+    n: int
+
+
+@pytest.mark.filterwarnings("ignore:The 'default' attribute")
 async def test_a_key_that_two_fields_are_read_from_must_not_stand_twice() -> None:
-    def act(ends: Ends | None = None, same: Same | None = None) -> str:
+    def act(
+        ends: Ends | None = None,
+        same: Same | None = None,
+        swapped: Swapped | None = None,
+        aliased: Aliased | None = None,
+    ) -> str:
         return "done"
 
     box = Toolbox([tool(act, effect=READ, secrets=())])
-    for text in ('{"ends": {"pair": [1, 2], "pair": [3, 4]}}', '{"same": {"n": 1, "n": 2}}'):
+    for text in (
+        '{"ends": {"pair": [1, 2], "pair": [3, 4]}}',
+        '{"same": {"n": 1, "n": 2}}',
+        '{"swapped": {"one": 1, "one": 2}}',
+        '{"aliased": {"n": 1, "n": 2}}',
+    ):
         result = await box.call("act", text)
         assert result.code == "invalid_arguments", text
         assert "twice" in result.text

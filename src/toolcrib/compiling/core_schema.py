@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, cast
 
@@ -11,7 +11,15 @@ from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidat
 
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
-__all__ = ["core_schema_of", "exact_floats", "has_reference", "has_type", "strict", "why_no_schema"]
+__all__ = [
+    "core_schema_of",
+    "exact_floats",
+    "has_reference",
+    "has_type",
+    "parts_of",
+    "strict",
+    "why_no_schema",
+]
 
 EXTRA_BEHAVIOUR = {"model-fields", "typed-dict", "dataclass-args"}
 FIELDS = {"model-field", "typed-dict-field", "dataclass-field"}
@@ -35,6 +43,8 @@ NOT_SCHEMA = {
     "metadata",
     "serialization",
 }
+# Keys of a core schema whose value maps names of users, which may be any (also "default"), to schemas.
+BY_NAME = {"fields", "choices"}
 
 
 def core_schema_of(hint: Any) -> Any:
@@ -61,11 +71,39 @@ def why_no_schema(problem: Exception) -> str:
 
 def has_type(core: Any, kind: str) -> bool:
     """Whether a core schema has a part of this type."""
-    if isinstance(core, dict):
-        return core.get("type") == kind or any(
-            has_type(item, kind) for key, item in core.items() if key not in NOT_SCHEMA
-        )
-    return isinstance(core, list | tuple) and any(has_type(item, kind) for item in core)
+    own = isinstance(core, dict) and core.get("type") == kind
+    return own or any(has_type(part, kind) for part in parts_of(core))
+
+
+def parts_of(core: Any) -> Iterable[Any]:
+    """What stands directly in a core schema or in a list of them; not data, such as a default."""
+    if isinstance(core, list | tuple):
+        return core
+    parts: list[Any] = []
+    for key, item in core.items() if isinstance(core, dict) else ():
+        if key in BY_NAME and isinstance(item, dict):
+            parts += item.values()
+        elif key not in NOT_SCHEMA:
+            parts.append(item)
+    return parts
+
+
+def _with_parts(core: Any, change: Callable[[Any], Any]) -> Any:
+    """A core schema or a list of them in which each of `parts_of` is changed."""
+    if isinstance(core, list):
+        return [change(item) for item in core]
+    if isinstance(core, tuple):  # tagged choices are (schema, label)
+        return tuple(change(item) for item in core)
+    if not isinstance(core, dict):
+        return core
+    return {
+        key: {name: change(item) for name, item in value.items()}
+        if key in BY_NAME and isinstance(value, dict)
+        else value
+        if key in NOT_SCHEMA
+        else change(value)
+        for key, value in core.items()
+    }
 
 
 def has_reference(core: Any) -> bool:
@@ -80,22 +118,9 @@ def strict(core: Any) -> Any:
 
     What a type says itself (`extra="allow"`, a default, `allow_inf_nan=True`) stays as it says.
     """
-    if isinstance(core, list):
-        return [strict(item) for item in core]
-    if isinstance(core, tuple):  # tagged choices are (schema, label)
-        return tuple(strict(item) for item in core)
-    if not isinstance(core, dict):
-        return core
-    new = {
-        key: {
-            name: strict(item) for name, item in value.items()
-        }  # names of users, also "type" and "metadata"
-        if key in ("fields", "choices") and isinstance(value, dict)
-        else value
-        if key in NOT_SCHEMA
-        else strict(value)
-        for key, value in core.items()
-    }
+    new = _with_parts(core, strict)
+    if not isinstance(new, dict):
+        return new
     kind = new.get("type")
     if kind in EXTRA_BEHAVIOUR:
         # Pydantic writes "ignore" for what a TypedDict leaves open; only its config says what it meant.
@@ -140,14 +165,8 @@ def _with_extras(core: Any, behaviour: str) -> Any:
 
 def exact_floats(core: Any) -> Any:
     """A core schema whose floats refuse an integer that no float can hold."""
-    if isinstance(core, list):
-        return [exact_floats(item) for item in core]
-    if isinstance(core, tuple):
-        return tuple(exact_floats(item) for item in core)
-    if not isinstance(core, dict):
-        return core
-    new = {key: value if key in NOT_SCHEMA else exact_floats(value) for key, value in core.items()}
-    if new.get("type") != "float":
+    new = _with_parts(core, exact_floats)
+    if not isinstance(new, dict) or new.get("type") != "float":
         return new
 
     def check(given: Any) -> Any:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from toolcrib.compiling.core_schema import NOT_SCHEMA
+from toolcrib.compiling.core_schema import parts_of
 
 __all__ = ["key_counter", "may_have_more_keys"]
 
@@ -30,9 +30,8 @@ def may_have_more_keys(text: str, keys: int) -> bool:
     ends = text.count('":')
     if any(f"{space}:" in text for space in " \n\r\t" if space in text):
         ends += len(END_APART.findall(text))
-    if (
-        ends > keys and '\\\\":' not in text
-    ):  # no key ends with a backslash, so that a quote behind one ends no key
+    # Where no key ends with a backslash, a quote behind one ends no key.
+    if ends > keys and '\\\\":' not in text:
         ends -= text.count('\\":')
     return ends > keys
 
@@ -57,14 +56,11 @@ def key_counter(core: Any) -> Callable[[Any], int] | None:
 
 def _is_finite(core: Any) -> bool:
     """Whether all parts of a core schema are of types that are known to take no NaN and no infinity."""
-    if isinstance(core, list | tuple):
-        return all(map(_is_finite, core))
-    if not isinstance(core, dict):
-        return True
-    kind = core.get("type")
-    if (isinstance(kind, str) and kind not in FINITE) or core.get("allow_inf_nan") is True:
-        return False
-    return all(_is_finite(item) for key, item in core.items() if key not in NOT_SCHEMA)
+    if isinstance(core, dict):
+        kind = core.get("type")
+        if (isinstance(kind, str) and kind not in FINITE) or core.get("allow_inf_nan") is True:
+            return False
+    return all(map(_is_finite, parts_of(core)))
 
 
 class _Terms:
@@ -123,13 +119,13 @@ class _Terms:
         alike = all(field.get("required") and self._must_be_given(field) for field in core["fields"].values())
         terms = [_number_of_keys(core, f"len({value})", alike=alike)]
         for name, field in core["fields"].items():
-            inner = field["schema"]
+            inner = self._target(field["schema"])
             if inner.get("type") == "default":
                 if inner.get("default", self) is not None:
                     return ""
                 terms.append(f"-({value}[{name!r}] is None)")  # None may be the default, not from the text
             read = f"{value}[{name!r}]" if field.get("required") or inner.get("type") == "default" else ""
-            if read and (term := self.of(inner, read)):
+            if read and (term := self.of(field["schema"], read)):
                 terms.append(f"+{term}")
         return _sum(terms)
 
@@ -148,16 +144,21 @@ class _Terms:
 
     def _must_be_given(self, field: Any) -> bool:
         """Whether a field has no default, so that every valid object has its key."""
-        inner = field["schema"]
-        while inner.get("type") == "definition-ref":
-            inner = self._definitions.get(inner["schema_ref"], DEFAULT)
-        return str(inner.get("type")) != "default"
+        return str(self._target(field["schema"]).get("type")) != "default"
+
+    def _target(self, core: Any) -> Any:
+        """What a reference leads to; a schema that is no reference itself."""
+        while core.get("type") == "definition-ref":
+            core = self._definitions.get(core["schema_ref"], DEFAULT)
+        return core
 
 
 def _have_own_keys(fields: Mapping[str, Any]) -> bool:
-    """Whether each field is read from a key of its own, and not from a part of what another is read from."""
-    keys = [field.get("validation_alias", name) for name, field in fields.items()]
-    return all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys)
+    """Whether each field is read from keys of its own, and not from a part of what another is read from."""
+    read = [(name, field.get("validation_alias", name)) for name, field in fields.items()]
+    if not all(isinstance(alias, str) for _, alias in read):
+        return False
+    return sum(len({*keys}) for keys in read) == len({key for keys in read for key in keys})
 
 
 def _number_of_keys(core: Any, counted: str, *, alike: bool) -> str:

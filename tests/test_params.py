@@ -6,12 +6,13 @@ import enum
 import json
 import pathlib
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AliasPath, BaseModel, Field, create_model
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from tests.cases import each
@@ -549,6 +550,33 @@ def test_what_a_parameter_of_any_name_would_lose_is_refused(name: str) -> None:
         params = TypedParams.of_fields({name: (kind, True)}, tool="act")
         with pytest.raises(ValueError, match=r"more than was read|15 digits"):
             params.parse(f'{{"{name}": {value}}}')
+
+
+class OpenModel(BaseModel, extra="allow"):
+    a: int = 0
+
+
+class OpenDict(TypedDict, total=False):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    a: int
+
+
+@dataclass
+class OpenClass:
+    __pydantic_config__ = ConfigDict(extra="allow")
+    a: int = 0
+
+
+@each("kind", [OpenModel, OpenDict, OpenClass])
+def test_what_a_field_that_is_not_named_would_lose_is_refused(kind: Any) -> None:
+    for params, text in (
+        (TypedParams.of_type(kind, tool="act"), '{{"further": {}}}'),
+        (TypedParams.of_fields({"inner": (kind, True)}, tool="act"), '{{"inner": {{"further": {}}}}}'),
+    ):
+        params.parse(text.format('{"a": 1.5}'))
+        for value in ("0.12345678901234567891", "1e400", "1e-400", "NaN", '[{"a": 1, "a": 2}]'):
+            with pytest.raises(ValueError, match="more than was read"):
+                params.parse(text.format(value))
 
 
 # The default of a type alias is the default of all fields that have this type.

@@ -60,6 +60,8 @@ def _is_finite(core: Any) -> bool:
         kind = core.get("type")
         if (isinstance(kind, str) and kind not in FINITE) or core.get("allow_inf_nan") is True:
             return False
+        if core.get("extra_behavior") == "allow" and "extras_schema" not in core:  # of any type
+            return False
     return all(map(_is_finite, parts_of(core)))
 
 

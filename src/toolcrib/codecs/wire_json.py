@@ -126,19 +126,22 @@ def arguments_object(arguments: str | dict[str, Any]) -> dict[str, Any]:
     if not arguments.strip():
         return {}
     value = json_object(arguments)
-    return value if value is not None and _is_sendable(value) else {"INVALID_JSON": arguments}
+    # An infinity was refused as it was read, and few brackets are not nested too deeply.
+    flat = arguments.count("[") + arguments.count("{") <= MAX_DEPTH
+    return value if value is not None and (flat or _is_sendable(value)) else {"INVALID_JSON": arguments}
 
 
-def _is_sendable(value: Any) -> bool:
-    """Whether a value is as flat as a toolbox takes it, and has no infinity, which is not JSON."""
-    waiting = [(value, 0)]
-    while waiting:
-        item, depth = waiting.pop()
-        if depth > MAX_DEPTH or (isinstance(item, float) and not math.isfinite(item)):
+def _is_sendable(value: dict[str, Any]) -> bool:
+    """Whether an object is as flat as a toolbox takes it, and has no infinity, which is not JSON."""
+    level: list[Any] = [value]  # the objects and lists of one depth
+    for _ in range(MAX_DEPTH + 1):
+        inner = [each for item in level for each in (item.values() if isinstance(item, dict) else item)]
+        if not all(map(math.isfinite, [each for each in inner if isinstance(each, float)])):
             return False
-        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
-        waiting += [(each, depth + 1) for each in inner if not isinstance(each, str)]
-    return True
+        level = [each for each in inner if isinstance(each, (dict, list, tuple))]
+        if not level:
+            return True
+    return False
 
 
 def joined(pieces: list[str]) -> str:

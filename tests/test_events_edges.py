@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import pickle
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from toolcrib import Effect, Toolbox, tool
 from toolcrib.call import CallKey, CallState
 from toolcrib.events import Event, StatusChanged, TextDelta, event_to_dict
-from toolcrib.sink import EventLog, EventSink, Subscription
+from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
 
 
 async def test_joining_deltas_for_one_reader_changes_nothing_for_another() -> None:
@@ -74,3 +75,17 @@ async def test_an_event_that_comes_while_its_reader_lies_down_is_read_at_once() 
         (event,) = await asyncio.wait_for(subscription.more(), 1)
         assert event == TextDelta(word)
         (await subscription.more()).popleft()
+
+
+def test_nobody_waits_for_a_listener_that_was_closed() -> None:
+    """Else each end of its toolbox would take `FLUSH_SECONDS`."""
+    before, seen = set(threading.enumerate()), list[Event]()
+    listener = CallbackSubscription(seen.append)
+    listener.put(TextDelta("one"))
+    listener.close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5)
+    assert listener.flush(1)
+    listener.put(TextDelta("two"))
+    assert not listener.flush(60)
+    assert seen == [TextDelta("one")]

@@ -160,14 +160,16 @@ class CallbackSubscription:
         self._queue: SimpleQueue[Event | None] = SimpleQueue()
         self._marks: deque[threading.Event] = deque()  # one for each None in the queue but the last
         self.put = self._queue.put
-        drain = threading.Thread(
+        self._thread = threading.Thread(
             target=_drain, args=(self._queue, self._marks, callback), name="toolcrib-events", daemon=True
         )
-        drain.start()
+        self._thread.start()
         weakref.finalize(self, self._queue.put, None)  # the thread ends with the box that it listened to
 
     def flush(self, timeout: float) -> bool:
         """Wait until all events so far were handed over. Returns False if that took longer than `timeout` seconds."""
+        if not self._thread.is_alive():  # it was closed, or this is a process forked from the thread's
+            return self._queue.empty()
         mark = threading.Event()
         self._marks.append(mark)
         self._queue.put(None)

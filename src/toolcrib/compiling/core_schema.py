@@ -76,14 +76,14 @@ def has_type(core: Any, kind: str) -> bool:
 
 
 def parts_of(core: Any) -> Iterable[Any]:
-    """What stands directly in a core schema or in a list of them; not data, such as a default."""
+    """The schemas, and lists of them, directly inside a core schema or such a list; no data, such as a default."""
     if isinstance(core, list | tuple):
         return core
     parts: list[Any] = []
     for key, item in core.items() if isinstance(core, dict) else ():
         if key in BY_NAME and isinstance(item, dict):
             parts += item.values()
-        elif key not in NOT_SCHEMA:
+        elif isinstance(item, (dict, list, tuple)) and key not in NOT_SCHEMA:
             parts.append(item)
     return parts
 

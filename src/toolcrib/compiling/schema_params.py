@@ -75,7 +75,8 @@ class SchemaParams:
         try:
             errors = self._validator.iter_errors(value)
         except TooManyChecks:
-            return (FieldError("", "what the schema describes, less deeply nested", "other arguments"),)
+            got = "arguments that are nested too deeply to say where they do not fit"
+            return (FieldError("", "what the schema describes", got),)
         return field_errors(self.schema, value, schema_failures(errors))
 
 

@@ -13,10 +13,11 @@ from toolcrib.schema.references import References, Resource
 
 __all__ = ["Checks"]
 
-HARMLESS = 2_000  # applications that a schema comes to if each part is applied once, whatever the value is
+HARMLESS = 2_000  # parts of a schema, each counted once for each way that leads to it
 REPEATED = 3  # times that a validator applies the parts of a schema with one of these keywords
 REPEATING = ("unevaluatedItems", "unevaluatedProperties")
-REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+DYNAMIC = ("$dynamicRef", "$recursiveRef")
+REFERENCES = ("$ref", *DYNAMIC)
 PUBLISHED = ("http://json-schema.org/", "https://json-schema.org/")  # schemas that a validator has with it
 # What the schemas of a keyword are applied to. In older drafts `items` may be a list, and `dependencies` names.
 TO_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
@@ -28,35 +29,61 @@ IF_PRESENT = ("dependentSchemas", "dependencies")
 class Checks:
     """Counts how often a schema and its parts are applied. It may count more than a validator does, and not less."""
 
-    __slots__ = ("_dynamic", "_harmless", "_parts", "_references", "_root")
+    __slots__ = ("_dynamic", "_harmless", "_parts", "_references", "_root", "is_quick")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         text = repr(schema)
-        self._harmless = not any(repr(keyword) in text for keyword in (*REFERENCES, *REPEATING))
-        if self._harmless:  # each part is applied to a value once
+        # Each part is applied to a value once.
+        self.is_quick = self._harmless = not any(repr(word) in text for word in (*REFERENCES, *REPEATING))
+        if self._harmless:
             return
         self._references = References(schema)
         self._dynamic = [*_with_dynamic_anchors(schema)]
         self._parts: dict[tuple[int, str], _Part] = {}
         self._root = self._part(schema, self._references.root)
-        self._harmless = not self._more_than(HARMLESS, lambda part, value: part.all_steps(), None)
+        few, recursive = self._walk()
+        self._harmless = few and not recursive
+        #: `is_valid` needs no count: the validator remembers what a recursive definition said of a part of a value.
+        self.is_quick = few and not (recursive and any(repr(word) in text for word in (*DYNAMIC, *REPEATING)))
 
     def more_than(self, most: int, value: Any) -> bool:
         """Whether more than `most` applications are needed to check a value, or an unknown number of them."""
-        return not self._harmless and self._more_than(most, _Part.steps, value)
-
-    def _more_than(self, most: int, steps: Callable[[_Part, Any], list[_Step]], value: Any) -> bool:
+        if self._harmless:
+            return False
         waiting: list[_Step] = [(self._root, value)]
         count = 0
         while waiting:
             part, value = waiting.pop()
-            if not part.is_read:
-                self._read(part)
+            self._read(part)
             count += 1
-            waiting += steps(part, value) * part.times
+            waiting += part.steps(value) * part.times
             if part.unknown or count + len(waiting) > most:
                 return True
         return False
+
+    def _walk(self) -> tuple[bool, bool]:
+        """Whether few ways lead through the schema, none of them twice through one part, and whether some would."""
+        ways: list[Iterator[_Part]] = [iter([self._root])]
+        way: list[_Part] = []
+        count, recursive = 0, False
+        while ways:
+            part = next(ways[-1], None)
+            if part is None:
+                ways.pop()
+                if way:
+                    way.pop().is_open = False
+                continue
+            self._read(part)
+            count += 1
+            if part.unknown or count > HARMLESS:
+                return False, recursive
+            if part.is_open:
+                recursive = True
+                continue
+            part.is_open = True
+            way.append(part)
+            ways.append(iter(part.children() * part.times))
+        return True, recursive
 
     def _part(self, node: Mapping[str, Any], home: Resource) -> _Part:
         key = id(node), home.uri
@@ -66,6 +93,8 @@ class Checks:
 
     def _read(self, part: _Part) -> None:
         """Find the parts of a part. Each is read when it is first applied: a schema may contain itself."""
+        if part.is_read:
+            return
         part.is_read = True
         home = self._references.enter(part.node, part.home)
         for keyword, inside in part.node.items():
@@ -117,14 +146,14 @@ class _Part:
     """A schema within a schema, with what is applied where it is: to the same value, or to members or items of it."""
 
     __slots__ = (
-        "home", "if_present", "in_place", "is_read", "items", "matching", "members", "named", "names", "node",
-        "times", "unknown",
+        "home", "if_present", "in_place", "is_open", "is_read", "items", "matching", "members", "named", "names",
+        "node", "times", "unknown",
     )  # fmt: skip
 
     def __init__(self, node: Mapping[str, Any], home: Resource) -> None:
         self.node = node
         self.home = home
-        self.is_read = self.unknown = False
+        self.is_open = self.is_read = self.unknown = False
         self.times = 1
         self.in_place: list[_Part] = []
         self.named: dict[str, _Part] = {}
@@ -134,11 +163,10 @@ class _Part:
         self.items: list[_Part] = []
         self.if_present: list[tuple[str, _Part]] = []
 
-    def all_steps(self) -> list[_Step]:
-        """Each part once, whatever the value is."""
+    def children(self) -> list[_Part]:
+        """What may be applied because this is applied, whatever the value is."""
         found = [*self.in_place, *self.named.values(), *self.members, *self.names, *self.items]
-        found += [child for _, child in (*self.matching, *self.if_present)]
-        return [(child, None) for child in found]
+        return found + [child for _, child in (*self.matching, *self.if_present)]
 
     def steps(self, value: Any) -> list[_Step]:
         """What is applied because this is applied to a value."""

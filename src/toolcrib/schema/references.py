@@ -10,6 +10,13 @@ from toolcrib.dataclass import dataclass
 from toolcrib.json_text.values import step_into
 from toolcrib.schema.keywords import children
 
+REF_STANDS_ALONE = (
+    "draft-03",
+    "draft-04",
+    "draft-06",
+    "draft-07",
+)  # nothing beside a `$ref` counts, no `$id` either
+
 
 @dataclass(slots=True, eq=False)
 class Resource:
@@ -22,11 +29,12 @@ class Resource:
 class References:
     """Resolves references within `root`; the index of `$id`s and anchors is built at first use."""
 
-    __slots__ = ("_anchors", "_found", "_id", "_indexed", "_resources", "root")
+    __slots__ = ("_anchors", "_found", "_id", "_indexed", "_ref_stands_alone", "_resources", "root")
 
     def __init__(self, root: Mapping[str, Any]) -> None:
-        old = any(draft in str(root.get("$schema", "")) for draft in ("draft-03", "draft-04"))
-        self._id = "id" if old else "$id"
+        draft = str(root.get("$schema", ""))
+        self._id = "id" if any(name in draft for name in ("draft-03", "draft-04")) else "$id"
+        self._ref_stands_alone = any(name in draft for name in REF_STANDS_ALONE)
         self.root = Resource(self._uri(root, ""), root)
         self._resources: dict[str, Resource] = {self.root.uri: self.root, "": self.root}
         self._anchors: dict[tuple[int, str], tuple[Any, Resource]] = {}
@@ -35,7 +43,7 @@ class References:
 
     def enter(self, node: Mapping[str, Any], home: Resource) -> Resource:
         """The resource that the references inside `node` are relative to."""
-        if self._id not in node or node is home.node:
+        if self._id not in node or node is home.node or (self._ref_stands_alone and "$ref" in node):
             return home
         uri = self._uri(node, home.uri)
         return home if uri == home.uri else Resource(uri, node)
@@ -82,7 +90,7 @@ class References:
 
     def _uri(self, node: Mapping[str, Any], base: str) -> str:
         written = node.get(self._id)
-        if not isinstance(written, str):
+        if not isinstance(written, str) or written.startswith("#"):
             return base
         try:
             return urldefrag(urljoin(base, written))[0]

@@ -470,3 +470,11 @@ def test_a_server_that_names_its_tools_anew_again_and_again_takes_no_more_memory
         assert tracemalloc.get_traced_memory()[0] < 2 * once
     finally:
         tracemalloc.stop()
+
+
+def test_names_that_begin_alike_take_no_more_time_than_one() -> None:
+    names = foreign_names(("bad", f"the {number:05d}") for number in range(20_000))["bad"]
+    begun = time.perf_counter()
+    assert names.first_in("the " * 5_000) == ""
+    assert names.first_in("Call the 00007 tool.") == "the 00007"
+    assert time.perf_counter() - begun < 2  # each word compared with each name takes twenty seconds

@@ -108,6 +108,9 @@ _HIDDEN = re.compile(
 )
 _DISTINCTIVE = re.compile(r"(?=.{6,})(?:\w+[_-]\w+|[a-z]+[A-Z]\w+)")
 _WORD = re.compile(r"[\w-]+")
+LONGEST_NAME = (
+    128  # characters of a tool's name that are looked for in texts; the protocol allows no longer one
+)
 _CALLED_A_TOOL = re.compile(r"[`'\"]? tool(?![\w-])")
 
 
@@ -161,22 +164,23 @@ class ForeignNames:
     __slots__ = ("_by_word",)
 
     def __init__(self) -> None:
-        self._by_word: dict[
-            str, list[tuple[str, int]]
-        ] = {}  # by the first word in a name, and where it begins
+        # By the first word in a name, then by where that word begins and how long the name is.
+        self._by_word: dict[str, dict[tuple[int, int], set[str]]] = {}
 
     def add(self, name: str) -> None:
-        if (word := _WORD.search(name)) is not None:
-            self._by_word.setdefault(word[0], []).append((name, word.start()))
+        word = _WORD.search(name)
+        if word is not None and word.start() <= 1 and len(name) <= LONGEST_NAME:
+            shapes = self._by_word.setdefault(word[0], {})
+            shapes.setdefault((word.start(), len(name)), set()).add(name)
 
     def first_in(self, text: str) -> str:
         """The first name in a text, where no letter, digit or hyphen stands beside it; "" if there is none."""
         for word in _WORD.finditer(text):
-            for name, offset in self._by_word.get(word[0], ()):
-                start = word.start() - offset
-                if start < 0 or not text.startswith(name, start):
+            for (offset, length), names in self._by_word.get(word[0], {}).items():
+                start, after = word.start() - offset, word.start() - offset + length
+                name = text[max(start, 0) : after]
+                if name not in names:
                     continue
-                after = start + len(name)
                 if _WORD.match(text, after) or (start > 0 and _WORD.match(text, start - 1)):
                     continue
                 if _DISTINCTIVE.fullmatch(name) or _CALLED_A_TOOL.match(text, after):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types as types
 import pytest
@@ -173,8 +173,19 @@ async def test_structured_content_is_what_was_listed_whatever_a_tool_gives(era: 
         """Give a tree."""
         return [1, [2]]
 
+    @tool(effect=Effect.READ, secrets=())
+    def colour(of: str = "") -> Literal["red", "blue"] | None:
+        """Give a colour."""
+        return "red" if of else None
+
+    @tool(effect=Effect.READ, secrets=(), output_schema=Page.model_json_schema())
+    def linked() -> Any:
+        """Give a page by a schema that is a reference."""
+        return {"title": "a"}
+
     legacy = era == "legacy"
-    async with Client(McpFace(Toolbox([find, first, broken, tree])).server, mode=era) as client:
+    tools = [find, first, broken, tree, colour, linked]
+    async with Client(McpFace(Toolbox(tools)).server, mode=era) as client:
 
         async def given(name: str, **arguments: str) -> Any:
             return (await client.call_tool(name, arguments)).structured_content
@@ -186,6 +197,9 @@ async def test_structured_content_is_what_was_listed_whatever_a_tool_gives(era: 
         assert await given("first") == {"result": None}
         assert await given("first", title="a") == {"result": {"title": "a", "links": []}}
         assert await given("tree") == ({"result": [1, [2]]} if legacy else [1, [2]])
+        assert await given("colour") == {"result": None}
+        assert await given("colour", of="a") == {"result": "red"}
+        assert await given("linked") == {"title": "a"}
         misfit = await client.call_tool("broken", {})
         assert misfit.is_error and text_of(misfit).startswith("no number")
 

@@ -154,8 +154,8 @@ def types_of(node: Mapping[str, Any]) -> list[str]:
 
 def accepts_null(node: Mapping[str, Any]) -> bool:
     """Whether a canonical node lists null among its values."""
-    if "null" in types_of(node):
-        return "enum" not in node or None in node["enum"]
-    if node.get("nullable") is True:
+    if "enum" in node and ("null" in types_of(node) or "type" not in node):
+        return None in node["enum"]
+    if "null" in types_of(node) or node.get("nullable") is True:
         return True
     return any(isinstance(variant, Mapping) and accepts_null(variant) for variant in node.get("anyOf", ()))

@@ -57,7 +57,9 @@ def _output_schema(spec: ToolSpec, definition: Definition | None, any_json: bool
     schema = spec.output_schema
     if schema is None or not is_wrapped(schema, any_json=any_json):
         declared = None if definition is None else definition.facts.output_schema
-        return dict(declared) if isinstance(declared, Mapping) else schema
+        if isinstance(declared, Mapping) and (any_json or declared.get("type") == "object"):
+            return dict(declared)
+        return schema
     if "'$ref': '#'" in repr(schema):
         return None
     inner = {name: value for name, value in schema.items() if name != "$defs"}

@@ -54,6 +54,20 @@ ENDLESS: dict[str, tuple[dict[str, Any], Any]] = {
         {"a": 1},
     ),
     "one of them": (chain("oneOf"), {"a": 1}),
+    "another draft within": (
+        {
+            **chain("allOf"),
+            "properties": {
+                "a": {
+                    "$schema": "http://json-schema.org/draft-07/schema#",
+                    "$id": "http://x/",
+                    "allOf": [{"$id": "http://y/", "$ref": "#/$defs/0", "$defs": {"0": {}}}],
+                    "$defs": chain("allOf")["$defs"],
+                }
+            },
+        },
+        {"a": 1},
+    ),
     "unevaluated members": ({"type": "object", **nested({}, LEVELS, value=unevaluated)}, {"a": "x"}),
     "a dynamic anchor": (
         {

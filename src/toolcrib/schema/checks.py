@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from toolcrib.schema.references import References, Resource
+from toolcrib.schema.references import OLD_DRAFTS, References, Resource
 
 __all__ = ["Checks"]
 
@@ -18,6 +18,7 @@ REPEATED = 3  # times that a validator applies the parts of a schema with one of
 REPEATING = ("unevaluatedItems", "unevaluatedProperties")
 DYNAMIC = ("$dynamicRef", "$recursiveRef")
 REFERENCES = ("$ref", *DYNAMIC)
+DYNAMIC_ANCHORS = {"$dynamicAnchor", "$recursiveAnchor"}
 PUBLISHED = ("http://json-schema.org/", "https://json-schema.org/")  # schemas that a validator has with it
 # What the schemas of a keyword are applied to. In older drafts `items` may be a list, and `dependencies` names.
 TO_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
@@ -38,9 +39,10 @@ class Checks:
         if self._harmless:
             return
         self._references = References(schema)
-        self._dynamic = [*_with_dynamic_anchors(schema)]
+        self._dynamic = [node for node in _objects(schema) if not DYNAMIC_ANCHORS.isdisjoint(node)]
         self._parts: dict[tuple[int, str], _Part] = {}
         self._root = self._part(schema, self._references.root)
+        self._root.unknown = _mixes_drafts(schema)
         few, recursive = self._walk()
         self._harmless = few and not recursive
         #: `is_valid` needs no count: the validator remembers what a recursive definition said of a part of a value.
@@ -197,13 +199,27 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
     return matches
 
 
-def _with_dynamic_anchors(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _mixes_drafts(schema: Mapping[str, Any]) -> bool:
+    """Whether parts with identifiers of their own may be of another draft, which reads references differently."""
+    inner = [node for node in _objects(schema) if node is not schema]
+    uris = [node["$schema"] for node in inner if isinstance(node.get("$schema"), str)]
+    drafts = {_draft(uri) for uri in (schema.get("$schema", ""), *uris)}
+    return len(drafts) > 1 and any(
+        isinstance(node.get(name), str) for node in inner for name in ("$id", "id")
+    )
+
+
+def _draft(uri: object) -> str:
+    """Which draft a `$schema` names, of those that read references and identifiers differently; "" for later ones."""
+    return next((name for name in OLD_DRAFTS if name in str(uri)), "")
+
+
+def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Mapping):
-            if "$dynamicAnchor" in node or "$recursiveAnchor" in node:
-                yield node
+            yield node
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node

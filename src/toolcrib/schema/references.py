@@ -10,7 +10,7 @@ from toolcrib.dataclass import dataclass
 from toolcrib.json_text.values import step_into
 from toolcrib.schema.keywords import children
 
-REF_STANDS_ALONE = (
+OLD_DRAFTS = (
     "draft-03",
     "draft-04",
     "draft-06",
@@ -34,7 +34,7 @@ class References:
     def __init__(self, root: Mapping[str, Any]) -> None:
         draft = str(root.get("$schema", ""))
         self._id = "id" if any(name in draft for name in ("draft-03", "draft-04")) else "$id"
-        self._ref_stands_alone = any(name in draft for name in REF_STANDS_ALONE)
+        self._ref_stands_alone = any(name in draft for name in OLD_DRAFTS)
         self.root = Resource(self._uri(root, ""), root)
         self._resources: dict[str, Resource] = {self.root.uri: self.root, "": self.root}
         self._anchors: dict[tuple[int, str], tuple[Any, Resource]] = {}

@@ -42,6 +42,7 @@ PIECES = [
 FORMS = [
     ["xargs"], ["xargs", "-r"], ["xargs", "-n", "2"], ["xargs", "-n1"], ["xargs", "-I{}"], ["xargs", "-I", "QQ"],
     ["xargs", "-d", "\\n"], ["xargs", "-d\n"], ["xargs", "-r", "-n2"], ["xargs", "-d", "\\n", "-I{}"],
+    ["xargs", "-d", "\\0"], ["xargs", "-d\\0", "-I{}"], ["xargs", "-n1", "-P", "1"],
 ]  # fmt: skip
 
 
@@ -50,8 +51,9 @@ def test_words_are_those_of_gnu_xargs() -> None:
     source = random.Random(1)
     different, compared = [], 0
     for _ in range(400):
-        text = "".join(source.choice(PIECES) for _ in range(source.randint(0, 9)))
         options = source.choice(FORMS)
+        pieces = [*PIECES, "\0", "\0"] if any("0" in option for option in options) else PIECES
+        text = "".join(source.choice(pieces) for _ in range(source.randint(0, 9)))
         mark = "QQ" if "QQ" in options else "{}"
         command = [f"x{mark}y", mark] if any("-I" in option for option in options) else ["c"]
         form = xargs_form([*options, "program", *command])
@@ -138,6 +140,27 @@ async def test_a_name_that_stands_for_a_list_of_arguments_is_handed_to_nobody(te
     assert "shown" not in printed
 
 
+@pytest.fixture
+def repository(work: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    return work
+
+
+NUL_HOSTILE = {
+    "an option": ("-n", "cat"), "a secret": ("key.pem", "cat"), "a secret in a line": ("x.env", "-I{} cat {}"),
+    "an assignment": ("FS=x", "-n1 awk 1 a.txt"), "a list of arguments": ("@a.txt", "-n1 nm"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), NUL_HOSTILE.values(), ids=NUL_HOSTILE)
+async def test_a_name_that_a_nul_ends_is_looked_at_too(name: str, text: str, repository: Path) -> None:
+    (repository / name).write_text("not to be shown\n")
+    status, printed = await ran(f"git ls-files -oz | xargs -0 {text}", repository)
+    assert status
+    assert "not run" in printed
+    assert "shown" not in printed
+
+
 async def test_a_link_that_leads_out_stops_the_command(work: Path) -> None:
     (work / "way-out").symlink_to(work.parent / "outside")
     _, printed = await ran("ls | xargs -n1 cat", work)
@@ -154,6 +177,33 @@ async def test_names_are_handed_on_and_the_status_is_that_of_xargs(work: Path) -
     assert await ran("ls | grep nothing | xargs cat", work) == (0, "")  # it reads nothing of ours
 
 
+@pytest.mark.parametrize("options", ["", "-n 1 -P 4"])
+async def test_names_that_a_nul_ends_are_kept_whole(options: str, repository: Path) -> None:
+    (repository / "two words\nand a line").write_text("whole\n")
+    for lister, printed in {
+        "git ls-files -oz": "shown\nalso shown\nwhole\n",
+        "find . -maxdepth 1 -type f -print0 | sort -z": "shown\nwhole\n",
+        "grep -rlZ shown sub": "also shown\n",
+    }.items():
+        assert await ran(f"{lister} | xargs -r0 {options} cat", repository) == (0, printed), lister
+
+
+@pytest.mark.parametrize("search", [
+    "grep -ril x .", "grep -r -l x .", "grep -lr x .", "grep --include=*.txt -rL x .", "rg -il x", "rg -g '*.py' -l x",
+    "rg --files-with-matches x", "git grep -l x", "git grep --name-only x", "git grep -iL x",
+])  # fmt: skip
+def test_a_search_prints_names_whatever_the_order_of_its_options(search: str) -> None:
+    for command in (f"{search} | xargs wc -l", f"wc -l $({search})"):
+        assert judge(command).verdict == "plain", command
+
+
+@pytest.mark.parametrize("search", [
+    "grep -r x .", "grep -rel x", "grep -r -e x -- -l", "rg -L x", "rg x -l -c", "git grep -n x", "grep -lc x a",
+])  # fmt: skip
+def test_a_search_that_prints_lines_prints_no_names(search: str) -> None:
+    assert judge(f"{search} | xargs cat").verdict == "ask"
+
+
 async def test_more_commands_than_anybody_reads_are_not_started(work: Path) -> None:
     for number in range(1_001):
         (work / f"n{number}").touch()
@@ -162,8 +212,8 @@ async def test_more_commands_than_anybody_reads_are_not_started(work: Path) -> N
 
 
 def test_a_find_is_read_as_find_reads_it() -> None:
-    """The value of a test is no action."""
-    assert judge("find . -type f -name -print0 | xargs -0 cat").verdict == "ask"
+    """The value of a test is no action: xargs itself would hand on names that nobody looked at."""
+    assert "xargs -0" not in str(judge("find . -type f -name -print0 | xargs -0 cat").plan)
     assert "-print0" not in str(judge("find . -name -print | xargs cat").plan)
 
 

@@ -31,7 +31,7 @@ from toolcrib.command.programs.searching import (
 from toolcrib.command.programs.table import NAME, SYNOPSES, TELLS, find_synopsis, program_name
 from toolcrib.command.programs.traits import FIRST_OPTIONS, SHELLS
 from toolcrib.command.programs.wrappers import WRAPPERS, inner_at
-from toolcrib.command.programs.xargs import xargs_form
+from toolcrib.command.programs.xargs import NUL_ENDS, xargs_form
 from toolcrib.dataclass import dataclass
 
 NEGATED = re.compile(r"\[[!^][^]]*\]")
@@ -314,15 +314,11 @@ def _xargs_of_find(words: list[Word], argv: list[str | None], before: Sequence[S
     So nothing but find may print into the pipe.
     """
     at = inner_at([text if text is not None else "\0" for text in argv])
-    if at is None or not {"-0", "-0r", "-r0", "--null"} & set(argv[1:at]) or not set(argv[1:at]) <= {
-        "-0", "-r", "-0r", "-r0", "--null", "--no-run-if-empty",
-    }:  # fmt: skip
+    previous = before[-1] if before else None
+    if at is None or not isinstance(previous, Command) or not is_xargs_of_find(argv, previous):
         raise NotProved(
             "xargs: runs a program with arguments that are only known when it runs (find -print0 | xargs -0)"
         )
-    previous = before[-1] if before else None
-    if not isinstance(previous, Command) or not _prints_names_only(previous):
-        raise NotProved("xargs: its input is not a list of files from find -print0")
     known = _direct(words[at:], "xargs")
     _names_no_secrets([word.spelled for word in previous.words], known, "xargs")
     if known.open_end != "read":
@@ -331,12 +327,15 @@ def _xargs_of_find(words: list[Word], argv: list[str | None], before: Sequence[S
     return known
 
 
-def _prints_names_only(command: Command) -> bool:
-    """Whether a command is a find whose last word is -print0 and which prints nothing else."""
-    words = find_expression([word.literal for word in command.words])
-    quiet = all(redirect.fd == 2 and redirect.kind == "null" for redirect in command.redirects)
+def is_xargs_of_find(argv: Sequence[str | None], before: Command) -> bool:
+    """Whether a command is `xargs -0`, perhaps with -r, behind a `find … -print0` that prints nothing else."""
+    at = inner_at([text if text is not None else "\0" for text in argv]) if argv[0] == "xargs" else None
+    options = {*argv[1:at]} if at is not None else set()
+    words = find_expression([word.literal for word in before.words])
+    quiet = all(redirect.fd == 2 and redirect.kind == "null" for redirect in before.redirects)
     speaks = (LISTS_ALONE | FIND_RUNS) & {word for word in words[:-1] if word}
-    return quiet and command.words[0].literal == "find" and words[-1:] == ["-print0"] and not speaks
+    finds = quiet and before.words[0].literal == "find" and words[-1:] == ["-print0"] and not speaks
+    return finds and bool(options & NUL_ENDS.keys()) and options <= {*NUL_ENDS, "-r", "--no-run-if-empty"}
 
 
 def _find_roots(waiting: deque[Word]) -> list[TouchedPath]:

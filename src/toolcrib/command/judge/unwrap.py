@@ -1,7 +1,8 @@
 """Rewrites wrappers in a plan, so that the commands behind them are judged as if they stood there alone.
 
 `bash -c 'git status'` becomes the plan of its script, so that no shell runs. `env A=b cmd` becomes a command with a
-variable. `find … | xargs …` becomes `find … -print0 | xargs -0 …`, so that a name with blanks stays one word.
+variable. `find … | xargs …` becomes `find … -print0 | xargs -0 …`, so that a name with blanks stays one word. Any other
+`… | xargs -0 …` becomes `… | xargs -d '\\0' …`, whose input is read by us.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolcrib.command.judge.parse import parse
-from toolcrib.command.judge.recognise import OF_A_SHELL
+from toolcrib.command.judge.recognise import OF_A_SHELL, is_xargs_of_find
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell, Word
 from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE, find_expression
 from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, inner_at
+from toolcrib.command.programs.xargs import NUL_ENDS, WITH_VALUE
 from toolcrib.dataclass import replace
 
 MAX_DEPTH = 4
@@ -42,7 +44,8 @@ def _stages(stages: Sequence[Stage], depth: int, run_by_us: bool) -> tuple[Stage
     for at in range(1, len(made)) if run_by_us else ():
         before, after = made[at - 1], made[at]
         if isinstance(before, Command) and isinstance(after, Command):
-            made[at - 1 : at + 1] = _with_whole_names(before, after)
+            lister, xargs = _with_whole_names(before, after)
+            made[at - 1 : at + 1] = lister, _with_delimiter(lister, xargs)
     return tuple(made)
 
 
@@ -63,6 +66,19 @@ def _with_whole_names(lister: Command, xargs: Command) -> tuple[Command, Command
         finding = (*finding[:start], Word(("(",)), *finding[start:], Word((")",)))
     whole = replace(lister, words=(*finding, Word(("-print0",))))
     return whole, replace(xargs, words=(xargs.words[0], Word(("-0",)), *xargs.words[1:]))
+
+
+def _with_delimiter(before: Command, xargs: Command) -> Command:
+    """`… | xargs -0 …` as `… | xargs -d '\\0' …`, but for what a find gives to xargs itself."""
+    words, at = list(xargs.words), 1
+    if words[0].literal != "xargs" or is_xargs_of_find([word.literal for word in words], before):
+        return xargs
+    while at < len(words) and (option := words[at].literal or "").startswith("-"):
+        if option in NUL_ENDS:
+            words[at : at + 1] = [Word((text,)) for text in NUL_ENDS[option]]
+            return replace(xargs, words=tuple(words))
+        at += 2 if option in WITH_VALUE else 1
+    return xargs
 
 
 def _stage(stage: Stage, depth: int, run_by_us: bool) -> Stage:

@@ -483,7 +483,7 @@ async def _ended(process: PlanProcess, state: _State, pipes: Sequence[_Pipe]) ->
 async def _xargs(command: Command, form: XargsForm, argv: list[str], state: _State, streams: Streams) -> int:
     """Starts the command of xargs with the words of its input, each looked at before. The status is that of xargs."""
     try:
-        given = words_of_input(await piped_text(streams[0]), form)
+        given = words_of_input(await piped_text(streams[0], nul=form.ends == "\0"), form)
         started = list(form.commands(argv, given))
         if len(started) > MAX_STARTED:
             raise ValueError(f"it would start more than {MAX_STARTED:,} commands")

@@ -59,13 +59,16 @@ class PipeReader:
         return found
 
 
-async def piped_text(fd: int | None) -> str:
-    """The text that a pipe gives until its end. Raises ValueError for no pipe, over `MAX_PIPED` bytes, or a NUL."""
+async def piped_text(fd: int | None, *, nul: bool = False) -> str:
+    """The text that a pipe gives until its end. Raises ValueError for no pipe, over `MAX_PIPED` bytes, or a NUL.
+
+    With `nul`, it may have NULs.
+    """
     if fd is None or not stat.S_ISFIFO(os.fstat(fd).st_mode):
         raise ValueError("its input is no pipe")
     async with PipeReader(os.dup(fd)) as reading:
         data = await reading.all()
-    if b"\0" in data:
+    if b"\0" in data and not nul:
         raise ValueError("its input has a NUL in it")
     return data.decode("utf-8", "surrogateescape")
 

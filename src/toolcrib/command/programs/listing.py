@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from toolcrib.command.plan import (
@@ -17,9 +18,17 @@ from toolcrib.command.plan import (
 
 LISTERS = (
     ("git", "ls-files"), ("git", "rev-parse"), ("git", "merge-base"), ("git", "describe"), ("git", "rev-list"),
-    ("git", "diff", "--name-only"), ("find",), ("rg", "-l"), ("rg", "--files"), ("fd",),
-    ("grep", "-l"), ("grep", "-rl"), ("ls",),
+    ("git", "diff", "--name-only"), ("find",), ("rg", "--files"), ("fd",), ("ls",),
 )  # fmt: skip
+# Programs that search in files, and a cluster of options with which they print names alone. No letter before that one
+# takes a value: `-el` looks for "l".
+SEARCHERS = {
+    ("grep",): re.compile("-[^-ABCDdefm]*[lL]"),
+    ("rg",): re.compile("-[^-ABCEMTdefgjmrt]*l"),
+    ("git", "grep"): re.compile("-[^-ABCefmO]*[lL]"),
+}
+COUNTS = re.compile("--count|-[^-]*c")
+NAMES_ONLY = {"--files-with-matches", "--files-without-match", "--name-only"}
 # Programs that may follow in the pipe: they print only names that they were given.
 CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
 
@@ -57,9 +66,22 @@ def prints_names(stages: Sequence[Stage]) -> bool:
         return False
     others = stages[1:]
     words = tuple(word.literal for word in first.words)
-    return any(words[: len(lister)] == lister for lister in LISTERS) and all(
+    lists = any(words[: len(lister)] == lister for lister in LISTERS) or _searches_for_names(words)
+    return lists and all(
         isinstance(other, Command) and other.words[0].literal in CHOOSERS for other in others
     )
+
+
+def _searches_for_names(words: Sequence[str | None]) -> bool:
+    """Whether a search prints names of files and no lines (`grep -ril x`), whatever the order of its options."""
+    searcher = next((one for one in SEARCHERS if tuple(words[: len(one)]) == one), None)
+    if searcher is None:
+        return False
+    options = [word for word in words if word is not None and word.startswith("-")]
+    if "--" in options:
+        options = options[: options.index("--")]
+    names_only = any(option in NAMES_ONLY or SEARCHERS[searcher].match(option) for option in options)
+    return names_only and not any(COUNTS.match(option) for option in options)
 
 
 _NAMES = Plan((Step(";", Pipeline((Command((Word(("git",)), Word(("ls-files",)))),))),))

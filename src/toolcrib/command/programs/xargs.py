@@ -14,7 +14,12 @@ from toolcrib.dataclass import dataclass
 
 COUNT = re.compile(r"[1-9][0-9]{0,3}")
 MARK = re.compile(r"\{\}|%|@|[A-Z]+")  # texts that -I may replace
-NEWLINES = {"\\n", "\n"}  # values of -d that mean a line break
+ENDS = {"\\n": "\n", "\n": "\n", "\\0": "\0"}  # values of -d, and the sign that then ends a word
+# Options with which a NUL ends a word, and the same as they are read here.
+NUL_ENDS = {
+    "-0": ("-d", "\\0"), "--null": ("-d", "\\0"), "-0r": ("-r", "-d", "\\0"), "-r0": ("-r", "-d", "\\0"),
+}  # fmt: skip
+WITH_VALUE = {"-n", "-I", "-d", "-P"}
 ECHO = "echo"  # what xargs runs if it is given no command
 MAX_BYTES = 100_000  # of the words of one command, as far as it may be cut
 
@@ -27,14 +32,14 @@ class XargsForm:
         at: The index of the argument where the command begins.
         most: How many words of the input one run of the command gets (`-n`); None: as many as fit.
         mark: The text in the command that each line of the input replaces (`-I`); "" without it.
-        lines: Only a newline ends a word of the input, not a space (`-d '\\n'`).
+        ends: The one sign that ends a word of the input (`-d '\\n'`, `-d '\\0'`); "" where blanks and newlines do.
         needed: The command does not run if the input has no words (`-r`).
     """
 
     at: int
     most: int | None = None
     mark: str = ""
-    lines: bool = False
+    ends: str = ""
     needed: bool = False
 
     def judged(self, words: Sequence[Word]) -> list[Word]:
@@ -67,19 +72,21 @@ class XargsForm:
 def xargs_form(argv: Sequence[str | None]) -> XargsForm | None:
     """The form of a command line of xargs whose input is read here; None for any other.
 
+    `-0` is none: `unwrapped` writes it as `-d '\\0'` where the input is to be read here.
+
     >>> xargs_form(["xargs", "-n", "2", "wc", "-l"]).at, xargs_form(["xargs", "-0", "wc"])
     (3, None)
     """
     if argv[0] != "xargs":  # as it is written: what is judged and what is run must be the same
         return None
     texts = [text if text is not None else "" for text in argv]
-    at, most, mark, lines, needed = 1, None, "", False, False
+    at, most, mark, ends, needed = 1, None, "", "", False
     while at < len(texts) and texts[at].startswith("-"):
         option, value, at = texts[at][:2], texts[at][2:], at + 1
         if texts[at - 1] in ("-r", "--no-run-if-empty"):
             needed = True
             continue
-        if option not in ("-n", "-I", "-d") or (not value and at == len(texts)):
+        if option not in WITH_VALUE or (not value and at == len(texts)):
             return None
         if not value:
             value, at = texts[at], at + 1
@@ -87,20 +94,22 @@ def xargs_form(argv: Sequence[str | None]) -> XargsForm | None:
             most = int(value)
         elif option == "-I" and MARK.fullmatch(value):
             mark = value
-        elif option == "-d" and value in NEWLINES:
-            lines = True
-        else:
+        elif option == "-d" and value in ENDS:
+            ends = ENDS[value]
+        elif option != "-P" or not COUNT.fullmatch(
+            value
+        ):  # so many may run at once: one after the other is as good
             return None
     known = all(isinstance(text, str) for text in argv) and not (mark and (most or at == len(texts)))
     # A name is not the program, and not an option or a part of one.
     named = bool(mark) and any(mark in text for text in texts[at:] if text is texts[at] or text[:1] == "-")
-    return XargsForm(at, most, mark, lines, needed) if known and not named else None
+    return XargsForm(at, most, mark, ends, needed) if known and not named else None
 
 
 def words_of_input(text: str, form: XargsForm) -> list[str]:
     """The words of an input. Raises ValueError for a quote or backslash without its end, and for an empty word."""
-    if form.lines:
-        return text.removesuffix("\n").split("\n") if text else []
+    if form.ends:
+        return text.removesuffix(form.ends).split(form.ends) if text else []
     words: list[str] = []
     signs = iter(text)
     word: str | None = None

@@ -29,6 +29,12 @@ _RUST_TESTS = re.compile(
     r"(?!-)[\w:]+|--(?:nocapture|no-capture|ignored|include-ignored|exact|show-output|list|quiet|test|bench)|-q"
     r"|--(?:test-threads|skip|color|format)(?:=[\w:]+)?"
 )
+# What test programs of JavaScript take from a script of package.json, beside names of files.
+_JS_TESTS = re.compile(
+    r"-[tgib]|--(?:bail|ci|coverage|detectOpenHandles|exit|forceExit|grep|listTests|maxWorkers|no-cache|no-color|no-watch|onlyFailures"
+    r"|passWithNoTests|reporter|run|runInBand|silent|testNamePattern|testPathPatterns?|timeout|verbose)(?:=[^/]*)?"
+    r"|--watch(?:All)?=false"
+)
 _LINT_LEVELS = re.compile(r"-[DWAF](?:[\w:-]+)?|(?!-)[\w:-]+")
 # Tasks of gradle, in any project (`:app:test`).
 _TASKS = re.compile(
@@ -134,6 +140,23 @@ def _coverage(found: Arguments) -> None:
             raise NotProved("pytest: a report that is a file")
 
 
+def _handed_on(found: Arguments) -> None:
+    """What npm hands on to a script: options of test programs, and names of files in the project."""
+    for word, _ in found.operands:
+        if word.literal is None or (word.prefix.startswith("-") and not _JS_TESTS.fullmatch(word.literal)):
+            raise NotProved("an argument that a script is handed is not on its list")
+    found.operands = [(word, "read") for word, _ in found.operands if not word.prefix.startswith("-")]
+
+
+def _report(found: Arguments) -> None:
+    """Refuses `--output-format=json:FILE`."""
+    no_argument_file(found)
+    if any(
+        ":" in (word.literal or ":") for option, word in found.values if option in ("-f", "--output-format")
+    ):
+        raise NotProved("pylint: a report that is a file")
+
+
 def _after_dashes(arguments: re.Pattern[str]) -> Callable[[Arguments], None]:
     """Checks what cargo hands on, which is all operands but perhaps a first name."""
 
@@ -177,7 +200,35 @@ _LINT = Synopsis(
     plain=True,
     check=no_argument_file,
 )
-_SCRIPT = Synopsis("--silent -s --workspaces --if-present", "", "exec", plain=True)
+_PYLINT = Synopsis(
+    "-E -v -j= -d= -e= -f= --errors-only --verbose --jobs= --disable= --enable= --output-format= --fail-under= --fail-on= --ignore="
+    " --ignore-patterns= --recursive= --score= --reports= --py-version= --version",
+    "read*",
+    "exec",
+    plain=True,
+    check=_report,
+    below="always",
+)
+_BANDIT = Synopsis(
+    "-r -l -i -q -v -a= -n= -t= -s= -f= -x= --recursive --severity-level= --confidence-level= --aggregate= --number= --tests= --skip="
+    " --format= --exclude= --quiet --silent --verbose --ignore-nosec --exit-zero --version",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+    below="recursive",
+)
+_RUFF = Synopsis(
+    "--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings --no-fix --diff",
+    "read*",
+    "exec",
+    plain=True,
+    check=no_argument_file,
+    below="always",
+    here=True,
+)
+_RUFF_FORMAT = Synopsis("--diff --quiet -q --no-cache", "read*", "exec", plain=True, check=no_argument_file)
+_SCRIPT = Synopsis("--silent -s --workspaces --if-present", "data*", "exec", plain=True, check=_handed_on)
 _NPM_SCRIPT = replace(_SCRIPT, options=f"{_SCRIPT.options} -w=< --workspace=<")
 _CHECKS = {
     "vitest run": "--reporter= --coverage -t= --testNamePattern= --no-color --silent --passWithNoTests --bail= --run",
@@ -309,14 +360,13 @@ SYNOPSES: dict[str, Synopsis] = {
     "go get": Synopsis("-u -d -t", "data*", "exec"),
     "go mod": Synopsis("", "data*", "exec"),
     "tsc": Synopsis("--noEmit --version -v --pretty --strict --skipLibCheck -p=< --project=<", "", "exec", plain=True, check=_no_emit),
-    "ruff check": Synopsis("--select= --ignore= --no-cache --output-format= --statistics --quiet -q --show-settings"
-                       " --no-fix --diff", "read*", "exec", plain=True, check=no_argument_file, below="always", here=True),
-    "ruff format --check": Synopsis("--diff --quiet -q --no-cache", "read*", "exec", plain=True,
-                                check=no_argument_file),
+    "ruff check": _RUFF,
+    "ruff format --check": _RUFF_FORMAT,
     "ruff format": Synopsis("--check --diff --quiet -q --no-cache", "read*", "write"),
-    "mypy": _MYPY,
+    "mypy": _MYPY, "pylint": _PYLINT, "bandit": _BANDIT,
     **{f"{python} -m {check}": usage for python in ("python", "python3") for check, usage in {
-        "pytest": _PYTEST, "mypy": _MYPY,
+        "pytest": _PYTEST, "mypy": _MYPY, "pylint": _PYLINT, "bandit": _BANDIT, "ruff check": _RUFF, "ruff format --check": _RUFF_FORMAT,
+        **dict.fromkeys(("flake8", "black --check", "isort --check", "isort --check-only"), _LINT),
         "unittest": Synopsis("-v -q -f -b -k= --verbose --quiet --failfast", "data*", "exec", plain=True),
         "unittest discover": Synopsis("-v -q -f -b -k= -s=< -p= -t=< --verbose --quiet --failfast --start-directory=< --pattern="
                                       " --top-level-directory=<", "read", "exec", plain=True),

@@ -64,7 +64,7 @@ ASKS = {
     "git -c a=b status": "-c", "git branch new": "makes a branch", "git tag v1": "makes a branch or a tag", "git reflog expire": "reflog", "git diff --output=x": "--output",
     "git log --ext-diff": "--ext-diff", "git diff -w --no-index a b": "--no-index", "sort --outp=x a": "--outp", "sort -ox a": "-o", "tree -o x": "-o",
     "date -s 1": "-s", "date 0101": "clock", "tar xf a": "tar", "make test SHELL=./x": "make", "make evil": "make", "npm run evil": "runs other code",
-    "npm test -- --fix": "handed", "npm test -- ../x": "outside", "npm run lint -- .env": "secrets", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",
+    "env": "shows all variables", "npm test -- --fix": "handed", "npm test -- ../x": "outside", "npm run lint -- .env": "secrets", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",
     "ls $(cat f)": "only known when it runs", "cat \"$(cat f)\"": "could become an option", "$(echo ls)": "only known", "unknown x": "unknown program",
     "\u0441at a": "odd program name", "ls" + " " * 80 + "x": "padding", "ls\u00a0x": "unusual space", "ls\n\\\ntouch x": "changes files",
     "curl x": "network", "docker ps": "network", "yarn": "runs code", "rg --pre=x a": "--pre", "rg -L a": "-L", "printf -v x y": "option",

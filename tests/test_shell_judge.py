@@ -161,6 +161,44 @@ def test_absolute_paths_of_the_workspace_are_inside() -> None:
     assert judge("cat /wx", workspace="/w").verdict == "ask"
 
 
+def test_a_cd_into_the_workspace_by_its_absolute_path_is_inside() -> None:
+    for command in (
+        "cd /w && ls",
+        "cd /w/ && ls",
+        'cd "/w/src" && npm test',
+        "cd a && cd /w/src && cat x",
+        "git -C /w log",
+    ):
+        assert judge(command, workspace="/w").verdict == "plain", command
+    assert judge("cd a && cd /w/src && cat x", workspace="/w").operands == (Operand("src/x", "read"),)
+    for command in (
+        "cd /w/../etc && ls",
+        "cd /wx && ls",
+        "cd / && ls",
+        "cd /w/a && cat ../../x",
+        "cd /w/.git && cat config",
+    ):
+        assert judge(command, workspace="/w").verdict == "ask", command
+    assert judge("cd /w && ls").verdict == "ask"
+
+
+def test_the_way_back_from_a_cd_is_inside() -> None:
+    assert judge("cd a/b && cat ../x ../../y").operands == (Operand("a/x", "read"), Operand("y", "read"))
+    for command in (
+        "cd a && cat ../x",
+        "cd a/b && ls ../..",
+        "cd a && wc < ../x",
+        "cd a && grep -rn x ../src",
+        "cd a && find .. -name x",
+    ):
+        assert judge(command).verdict == "plain", command
+    for command in (
+        "cd a && cat ../../x", "cd a; cat ../x", "cd a && cat ../.env", "cd a && cat b/../x", "cd a && cat ../*.md",
+        "cd a && cat ..//etc/x", "cat ../x", "cd a && cat ../a/../../x", "(cd a) && cat ../x",
+    ):  # fmt: skip
+        assert judge(command).verdict == "ask", command
+
+
 def test_another_folder_or_variables_of_the_caller_ask() -> None:
     assert judge("ls", cwd_is_workspace=False).verdict == "ask"
     assert "PYTHONPATH" in judge("ls", env={"PYTHONPATH": "x"}).reason

@@ -138,6 +138,28 @@ async def test_redirections_and_cd_do_not_leave_the_root(command: str, work: Pat
     assert err
 
 
+@pytest.mark.skipif(not BASH, reason="needs bash")
+async def test_a_cd_by_an_absolute_path_and_the_way_back_are_those_of_bash(work: Path) -> None:
+    root = str(work)
+    for command in (
+        f"cd {root}/sub && cat ../a.txt b.c",
+        f'cd sub && cd "{root}" && ls sub',
+        "cd sub && ls .. | sort",
+    ):
+        plan = judge(command, workspace=root).plan
+        assert plan is not None and judge(command, workspace=root).verdict == "plain", command
+        theirs = by_bash(command, work)
+        assert (await run(plan, work))[:2] == (theirs.returncode, theirs.stdout.decode()), command
+        assert theirs.stdout, command
+
+
+async def test_no_way_back_leads_from_behind_a_link(work: Path) -> None:
+    plan = judge("cd way-out && cat ../outside").plan
+    assert plan is not None
+    status, out, err = await run(plan, work)
+    assert status and out == "" and err
+
+
 async def test_patterns_do_not_look_outside(work: Path) -> None:
     assert (await run(parse("echo way-out/out* sub/b* sub/.h*"), work))[
         1

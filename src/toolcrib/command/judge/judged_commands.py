@@ -91,7 +91,7 @@ class PlanJudge:
                 self.substitutions(word, folders)
         only = pipeline.stages[0]
         if len(pipeline.stages) == 1 and isinstance(only, Command) and only.words[0].literal == "cd":
-            return _after_cd(only, folders)
+            return self._after_cd(only, folders)
         return None
 
     def substitutions(self, word: Word, folders: Folders) -> None:
@@ -140,7 +140,9 @@ class PlanJudge:
             reasons += [f"{known.name} reads {found}" for found in elsewhere if found]
         if known.name == "cd":
             reasons += (
-                [] if _after_cd(command, folders) else ["cd to a folder that may be outside the workspace"]
+                []
+                if self._after_cd(command, folders)
+                else ["cd to a folder that may be outside the workspace"]
             )
         grantable = not reasons
         if known.usage.effect != "read" and any(word.piped for word in command.words):
@@ -187,7 +189,7 @@ class PlanJudge:
             if is_pattern and not says_which_files(target):
                 reasons.append("a pattern that can match any name")
             for folder in sorted(folders):
-                path = paths.relative(paths.join(folder, target), self.workspace)
+                path = self._place(folder, target, is_pattern=is_pattern)
                 operands.append(Operand(path, access, "pattern" if is_pattern else "file"))
                 if (wrong := paths.objection(path, pattern=is_pattern)) is not None:
                     reasons.append(wrong)
@@ -202,7 +204,7 @@ class PlanJudge:
         stored = known.name in STORED_TOO and not self._compares_files(known, folders)
         for folder in sorted(folders):
             for one in known.operands:
-                place = paths.relative(paths.join(folder, one.path), self.workspace)
+                place = self._place(folder, one.path, is_pattern=one.reach == "pattern")
                 operand, contents = Operand(place, one.access, one.reach), one.contents
                 if one.in_tree and self.links is not None:
                     at = posixpath.join(self.links.folder, paths.join(folder, known.folder))
@@ -227,6 +229,32 @@ class PlanJudge:
                         self.leads.append(leads)
                         reasons.append(wrong)
         return tuple(dict.fromkeys(operands)), reasons
+
+    def _place(self, folder: str, path: str, *, is_pattern: bool) -> str:
+        """A path of a command that runs in a folder, relative to the workspace.
+
+        A cd of ours follows no link, so `..` leads back from it. A name that a pattern with `..` became would not run.
+        """
+        while (
+            self.run_by_us and not is_pattern and folder != "." and (path == ".." or path.startswith("../"))
+        ):
+            folder, path = posixpath.dirname(folder) or ".", path[3:]
+        return paths.relative(paths.join(folder, path), self.workspace)
+
+    def _after_cd(self, command: Command, folders: Folders) -> Folders | None:
+        """Where `cd DIR` or `cd -- DIR` leads from each folder, or None."""
+        words = [word.literal for word in command.words[1:]]
+        if words[:1] == ["--"]:
+            words = words[1:]
+        if len(words) != 1 or words[0] is None or words[0].startswith("-"):
+            return None
+        path = paths.relative(words[0], self.workspace)
+        starts = (".",) if path != words[0] else folders
+        after = [paths.changed_folder(folder, path) for folder in starts]
+        if after[0] is None:
+            return None
+        # Where an earlier cd failed, this one may lead out of the workspace. A plan's host then makes it fail, too.
+        return tuple(dict.fromkeys(folder for folder in after if folder is not None))
 
     def _compares_files(self, known: Recognised, folders: Folders) -> bool:
         """Whether `git diff` compares files and not versions: outside of a repository, and for a path outside of it."""
@@ -265,17 +293,3 @@ def _in_repository(one: TouchedPath, at: str, links: Links) -> Iterator[Operand]
 def _run_in(links: Links, known: Recognised, folders: Folders) -> Iterator[str]:
     """The folders that git may work in."""
     return (posixpath.join(links.folder, paths.join(folder, known.folder)) for folder in sorted(folders))
-
-
-def _after_cd(command: Command, folders: Folders) -> Folders | None:
-    """Where `cd DIR` or `cd -- DIR` leads from each folder, or None."""
-    words = [word.literal for word in command.words[1:]]
-    if words[:1] == ["--"]:
-        words = words[1:]
-    if len(words) != 1 or words[0] is None or words[0].startswith("-"):
-        return None
-    after = [paths.changed_folder(folder, words[0]) for folder in folders]
-    if after[0] is None:
-        return None
-    # Where an earlier cd failed, this one may lead out of the workspace. A plan's host then makes it fail, too.
-    return tuple(dict.fromkeys(folder for folder in after if folder is not None))

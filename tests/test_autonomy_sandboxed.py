@@ -1,5 +1,9 @@
 """Autonomy "sandboxed": what the sandbox confines and a checkpoint can bring back runs unasked, all else asks."""
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +142,70 @@ async def test_commands(folder: Path, command: str, supervised: str, sandboxed: 
     assert found == [supervised, sandboxed]
     without = await decided(box_of(folder, "sandboxed"), None, "shell", command=command)
     assert without == supervised, "no checkpoint was taken"
+
+
+@pytest.fixture
+def outside_tmp(folder: Path) -> Iterator[Path]:
+    """The same project in a folder that does not lie in /tmp."""
+    global ROOT
+    home = Path.home().resolve()
+    if home.is_relative_to("/tmp") or not os.access(home, os.W_OK):
+        pytest.skip("the home folder lies in /tmp, or cannot be written to")
+    with tempfile.TemporaryDirectory(dir=home) as other:
+        ROOT = shutil.copytree(folder, f"{other}/project", symlinks=True)
+        yield Path(ROOT)
+
+
+TEMPORARY = [
+    ("npm test > /tmp/log 2>&1; tail /tmp/log", "runs"),
+    ("make | tee /tmp/log", "runs"),
+    ("cp src/a.py /var/tmp/b/../c", "runs"),
+    ("rm -rf /tmp/x/*", "runs"),
+    ("cp src/a.py /tmp/../etc/b", "asks"),
+    ("cp src/a.py /tmpx", "asks"),
+    ("cp src/a.py /tmp/a build/b", "asks"),
+    ("cp .env /tmp/b", "asks"),
+]
+
+
+@pytest.mark.promise(
+    "policy.md", "a command that writes below `/tmp` or `/var/tmp`, where bubblewrap gives commands"
+)
+@each(("command", "expected"), TEMPORARY)
+async def test_what_lies_in_the_sandboxs_own_temporary_folder_needs_no_checkpoint(
+    outside_tmp: Path, command: str, expected: str
+) -> None:
+    covers = all_but("build")
+    assert await decided(box_of(outside_tmp, "sandboxed"), covers, "shell", command=command) == expected
+    assert await decided(box_of(outside_tmp, "sandboxed"), None, "shell", command=command) == "asks"
+    assert (
+        await decided(box_of(outside_tmp, "sandboxed", "landlock"), covers, "shell", command=command)
+        == "asks"
+    )
+    box = box_of(outside_tmp, "sandboxed", rules='[[rule]]\nask = true\npath = "/tmp/**"')
+    if " /tmp/" in command:
+        assert await decided(box, covers, "shell", command=command) == "asks"
+
+
+def test_a_temporary_folder_that_commands_share_is_not_their_own(tmp_path: Path) -> None:
+    assert Bubblewrap("/srv/a").own_temporary == ("/tmp", "/var/tmp")
+    assert (
+        Bubblewrap("/tmp/a").own_temporary
+        == Bubblewrap("/srv/a", Level(writable=("/tmp/b",))).own_temporary
+        == ("/var/tmp",)
+    )
+    assert Landlock("/srv/a").own_temporary == ()
+
+
+async def test_a_command_writes_to_a_temporary_folder_of_its_own(outside_tmp: Path) -> None:
+    box = box_of(outside_tmp, "sandboxed")
+    name = f"/tmp/{outside_tmp.parent.name}"
+    with box.covered_by(RUN, all_but()):
+        for number in range(2):
+            call = ToolCall("shell", {"command": f"echo {number} >> {name}; cat {name}"})
+            result = await box.call(call, key=CallKey(RUN, 1, number))
+    assert result.text.split() == ["0", "1"]
+    assert not os.path.exists(name)  # noqa: ASYNC240, PTH110
 
 
 TOOLS = [

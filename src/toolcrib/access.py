@@ -44,11 +44,13 @@ PATHS = (Reach.READ, Reach.WRITE, Reach.DELETE)  # a tuple: the hash of an enum'
 class Confinement:
     """What keeps an access inside a folder, whatever the call does: nothing outside is changed, no network is reached.
 
-    `folder` is an absolute path; `by` names in words what enforces it.
+    `folder` is an absolute path; `by` names in words what enforces it. `temporary`: the folder is the sandbox's own and
+    ends with it, so that nothing in it has to be brought back.
     """
 
     folder: str
     by: str
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import reprlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
@@ -141,18 +141,21 @@ def _why_not_undone(request: PolicyRequest) -> str | None:
     None where the call is not confined.
     """
     accesses = request.accesses or ()
-    folders = [access.confined.folder for access in accesses if access.confined]
-    if not folders or not all(access.confined or access.free for access in accesses):
+    if not all(access.confined or access.free for access in accesses):
+        return None
+    lasting = [access for access in accesses if not (access.confined and access.confined.temporary)]
+    folders = [access.confined.folder for access in lasting if access.confined]
+    if not folders:
         return None
     if request.covers is None:
         return "no checkpoint was taken"
-    for path in dict.fromkeys(_changed_paths(accesses, folders[0])):
+    for path in dict.fromkeys(_changed_paths(lasting, folders[0])):
         if problem := request.covers(path):
             return problem
     return ""
 
 
-def _changed_paths(accesses: tuple[Access, ...], folder: str) -> Iterator[str]:
+def _changed_paths(accesses: Iterable[Access], folder: str) -> Iterator[str]:
     """The absolute paths that confined accesses may change; for a command, the whole folder and what it names."""
     for access in accesses:
         folder = access.confined.folder if access.confined else folder

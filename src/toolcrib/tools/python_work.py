@@ -117,7 +117,7 @@ class PythonWork:
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper:
             return decided
-        return contained_accesses(decided, JUDGEMENT, Confinement(self.workspace.root.path, keeper))
+        return contained_accesses(decided, JUDGEMENT, Confinement(self.workspace.root.path, keeper), sandbox)
 
     def doubt(self, params: PythonParams) -> Doubt:
         if not self._in_force.confines(self.workspace.level):

@@ -142,7 +142,7 @@ class ShellWork:
         keeper = self._in_force.keeper(self.workspace.level)
         if not keeper or not command.inside or command.secrets or command.secrets_of_variables:
             return decided
-        return contained_accesses(decided, judgement, Confinement(self.workspace.root.path, keeper))
+        return contained_accesses(decided, judgement, Confinement(self.workspace.root.path, keeper), sandbox)
 
     def doubt(self, params: ShellParams) -> Doubt | None:
         command = self._judge(params)

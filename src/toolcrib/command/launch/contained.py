@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import posixpath
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from toolcrib.command.judge.paths import may_hold_secrets
 from toolcrib.command.judge.repository_history import VERSION_CONTROL, changes_history
 from toolcrib.command.sandbox import ConfiningSandbox, Denial, Sandbox, why_not_contained
 from toolcrib.command.sandbox.files.git_repositories import GitRepositories
+from toolcrib.command.sandbox.files.paths import within_any
 from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 from toolcrib.secrets.pattern_search import looks_like_a_token
@@ -36,17 +38,26 @@ HISTORY_KEPT = (
 
 
 def contained_accesses(
-    accesses: Iterable[Access], judgement: Judgement, confinement: Confinement
+    accesses: Iterable[Access], judgement: Judgement, confinement: Confinement, sandbox: Sandbox | None
 ) -> tuple[Access, ...]:
     """The accesses of a command that a sandbox confines, each marked as confined.
 
     They stay unmarked, and are decided on as without a sandbox, if the command names a file that may hold secrets (the
-    sandbox shows it to the command), or changes the history of a repository.
+    sandbox shows it to the command), or changes the history of a repository. What lies in the sandbox's own folders for
+    temporary files ends with it, and is marked as that.
     """
     found = tuple(accesses)
     if changes_history(judgement) or any(map(_names_secrets, found)):
         return found
-    return tuple(one if one.free else replace(one, confined=confinement) for one in found)
+    own = sandbox.own_temporary if isinstance(sandbox, ConfiningSandbox) else ()
+
+    def confined(access: Access) -> Access:
+        place = posixpath.normpath(access.target)
+        if access.reach in PATHS and within_any(place, own) and ".." not in access.pattern.split("/"):
+            return replace(access, confined=replace(confinement, folder=place, temporary=True))
+        return replace(access, confined=confinement)
+
+    return tuple(one if one.free else confined(one) for one in found)
 
 
 def keep_history(sandbox: Sandbox, root: str) -> Sandbox:

@@ -18,7 +18,7 @@ from toolcrib.command.sandbox.files.file_view import FileView
 from toolcrib.command.sandbox.files.mount_points import MountPoints
 from toolcrib.command.sandbox.files.other_names import with_another_name
 from toolcrib.command.sandbox.files.own_files import own_program_in
-from toolcrib.command.sandbox.files.paths import innermost_around, within_any
+from toolcrib.command.sandbox.files.paths import innermost_around, within, within_any
 from toolcrib.command.sandbox.files.placeholders import Placeholders, create_missing_files
 from toolcrib.command.sandbox.files.protected_files import ProtectedFiles
 from toolcrib.command.sandbox.files.secret_files import SEARCHED
@@ -26,6 +26,7 @@ from toolcrib.command.sandbox.interface import Launch, SandboxReport, Strength
 from toolcrib.command.sandbox.landlock import CHANGING, LOOKING, landlock_rules
 from toolcrib.command.sandbox.level import Files, Level, Network, SandboxError
 from toolcrib.command.sandbox.mounts import (
+    TEMPORARY,
     Mounts,
     bwrap,
     mount_arguments,
@@ -95,6 +96,15 @@ class Bubblewrap(ConfiningSandbox):
                 guarded_resolver(level.hosts)
             except ValueError as problem:
                 raise SandboxError(str(problem)) from None
+
+    @property
+    def own_temporary(self) -> tuple[str, ...]:
+        seen = (self.workspace, *self.readable, *self.level.readable, *self.level.writable)
+        return tuple(
+            place
+            for place in TEMPORARY
+            if not any(within(path, place) or within(place, path) for path in seen)
+        )
 
     def check_available(self) -> None:
         bwrap()

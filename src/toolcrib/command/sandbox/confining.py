@@ -85,6 +85,11 @@ class ConfiningSandbox:
         if level.network is Network.ALLOWLIST and not self.keeps_allowlist:
             raise SandboxError(f"{self.name} cannot keep to an allowlist of hosts; bubblewrap, on Linux, can")
 
+    @property
+    def own_temporary(self) -> tuple[str, ...]:
+        """Folders in whose place commands see one of their own, which ends with the sandbox."""
+        return ()
+
     def check_available(self) -> None:
         """Raises SandboxError if this back end cannot work on this machine; asked before each launch."""
 

@@ -1,8 +1,8 @@
 """Rewrites wrappers in a plan, so that the commands behind them are judged as if they stood there alone.
 
 `bash -c 'git status'` becomes the plan of its script, so that no shell runs. `env A=b cmd` becomes a command with a
-variable. `find … | xargs …` becomes `find … -print0 | xargs -0 …`, so that a name with blanks stays one word. Any other
-`… | xargs -0 …` becomes `… | xargs -d '\\0' …`, whose input is read by us.
+variable. `find … | xargs …` becomes `find … -print0 | xargs -0 …`, so that a name with blanks stays one word. With
+other names that a NUL ends, `xargs -0 …` becomes `xargs -d '\\0' …`, whose input is read by us.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from toolcrib.command.judge.parse import parse
 from toolcrib.command.judge.recognise import OF_A_SHELL, is_xargs_of_find
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Command, Compound, Plan, Stage, Step, Subshell, Word
+from toolcrib.command.programs.listing import end_names_with_nul
 from toolcrib.command.programs.searching import FIND_RUNS, LISTS_ALONE, find_expression
 from toolcrib.command.programs.table import SYSTEM
 from toolcrib.command.programs.traits import script_of
@@ -45,7 +46,9 @@ def _stages(stages: Sequence[Stage], depth: int, run_by_us: bool) -> tuple[Stage
         before, after = made[at - 1], made[at]
         if isinstance(before, Command) and isinstance(after, Command):
             lister, xargs = _with_whole_names(before, after)
-            made[at - 1 : at + 1] = lister, _with_delimiter(lister, xargs)
+            if end_names_with_nul([*made[: at - 1], lister]):
+                xargs = _with_delimiter(lister, xargs)
+            made[at - 1 : at + 1] = lister, xargs
     return tuple(made)
 
 
@@ -69,7 +72,7 @@ def _with_whole_names(lister: Command, xargs: Command) -> tuple[Command, Command
 
 
 def _with_delimiter(before: Command, xargs: Command) -> Command:
-    """`… | xargs -0 …` as `… | xargs -d '\\0' …`, but for what a find gives to xargs itself."""
+    """`xargs -0 …` as `xargs -d '\\0' …`, but for what a find gives to xargs itself."""
     words, at = list(xargs.words), 1
     if words[0].literal != "xargs" or is_xargs_of_find([word.literal for word in words], before):
         return xargs

@@ -27,6 +27,12 @@ SEARCHERS = {
     ("rg",): re.compile("-[^-ABCEMTdefgjmrt]*l"),
     ("git", "grep"): re.compile("-[^-ABCefmO]*[lL]"),
 }
+# Options with which each ends its names with a NUL, and those that choose among names keep to that.
+NUL_ENDED = {
+    "find": re.compile("-print0"), "fd": re.compile("-[^-]*0|--print0"), "rg": re.compile("-[^-]*0|--null"),
+    "git": re.compile("-[^-]*z|--null"), "grep": re.compile("-[^-]*[zZ]|--null|--null-data"),
+    **dict.fromkeys(("head", "tail", "sort", "uniq"), re.compile("-[^-]*z|--zero-terminated")),
+}  # fmt: skip
 COUNTS = re.compile("--count|-[^-]*c")
 NAMES_ONLY = {"--files-with-matches", "--files-without-match", "--name-only"}
 # Programs that may follow in the pipe: they print only names that they were given.
@@ -70,6 +76,18 @@ def prints_names(stages: Sequence[Stage]) -> bool:
     return lists and all(
         isinstance(other, Command) and other.words[0].literal in CHOOSERS for other in others
     )
+
+
+def end_names_with_nul(stages: Sequence[Stage]) -> bool:
+    """Whether a NUL ends each name that the stages of a pipeline print."""
+    return all(
+        isinstance(stage, Command) and _says_nul([word.literal for word in stage.words]) for stage in stages
+    )
+
+
+def _says_nul(words: Sequence[str | None]) -> bool:
+    option = NUL_ENDED.get(words[0] or "")
+    return option is not None and any(option.match(word) for word in words[1:] if word is not None)
 
 
 def _searches_for_names(words: Sequence[str | None]) -> bool:

@@ -19,7 +19,7 @@ ENDS = {"\\n": "\n", "\n": "\n", "\\0": "\0"}  # values of -d, and the sign that
 NUL_ENDS = {
     "-0": ("-d", "\\0"), "--null": ("-d", "\\0"), "-0r": ("-r", "-d", "\\0"), "-r0": ("-r", "-d", "\\0"),
 }  # fmt: skip
-WITH_VALUE = {"-n", "-I", "-d", "-P"}
+WITH_VALUE = {"-n", "-I", "-d"}
 ECHO = "echo"  # what xargs runs if it is given no command
 MAX_BYTES = 100_000  # of the words of one command, as far as it may be cut
 
@@ -96,9 +96,7 @@ def xargs_form(argv: Sequence[str | None]) -> XargsForm | None:
             mark = value
         elif option == "-d" and value in ENDS:
             ends = ENDS[value]
-        elif option != "-P" or not COUNT.fullmatch(
-            value
-        ):  # so many may run at once: one after the other is as good
+        else:
             return None
     known = all(isinstance(text, str) for text in argv) and not (mark and (most or at == len(texts)))
     # A name is not the program, and not an option or a part of one.

@@ -397,7 +397,7 @@ def test_descriptors_are_given_back(ws: Workspace) -> None:
                 continue
     Grep(ws).execute(GrepParams(pattern="x"), CTX)
     ListDir(ws).execute(ListDirParams(depth=3), CTX)
-    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == before
+    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) <= before
 
 
 def test_calls_on_different_files_name_different_resources(ws: Workspace) -> None:

@@ -17,7 +17,7 @@ from toolcrib.folder_handles import CLOEXEC, NONBLOCK
 
 COMPARES = {
     "git status", "git diff", "git diff --no-index", "git diff-files", "git diff-index", "git blame", "git annotate",
-    "git ls-files", "git hash-object",
+    "git ls-files", "git hash-object", "git apply",
 }  # fmt: skip
 # These match all that git reads, and more: sections of any spelling, also after another one on the same line.
 FILTER = re.compile(rb'\[\s*(?:filter[\s.]\s*"?([^"\]\n]*)|(lfs[\s.]\s*"?extension\.[^"\]\n]*))', re.I)

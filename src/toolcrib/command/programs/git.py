@@ -175,6 +175,9 @@ _LOOKING: dict[str, Synopsis] = {
     "git notes list": Synopsis("", "data"),
     "git bisect log": Synopsis("", ""),
     "git bisect terms": Synopsis("--term-good --term-bad --term-old --term-new", ""),
+    "git apply": Synopsis("-p= -R -v -q -z --check --stat --numstat --summary --reverse --verbose --quiet --directory= --unidiff-zero --recount"
+                      " --ignore-whitespace --ignore-space-change --whitespace= --include= --exclude=",
+                      needs="--check --stat --numstat --summary"),
     "git archive": Synopsis("-l --list", "", needs="-l --list"),
     "git prune": Synopsis("-n -v --dry-run --verbose --progress --no-progress --expire=", "", needs="-n --dry-run"),
     "git worktree prune": Synopsis("-n -v --dry-run --verbose --expire=", "", needs="-n --dry-run"),

@@ -73,12 +73,12 @@ async def test_what_a_person_takes_to_give_a_permission_is_not_the_tools_time(
         return "never"
 
     async def approver(question: Question) -> Answer:
-        await asyncio.sleep(4 * SHORT if question.action != "one" else 2 * SHORT)
+        await asyncio.sleep(0.4 if question.action != "one" else 0.3)
         return Answer(Verdict.YES)
 
     box = box_of(asks, hangs, approver=approver)
     box.policy = as_policy("supervised")
-    assert (await box.call("asks", {}, timeout=SHORT)).text == "answered"
+    assert (await box.call("asks", {}, timeout=0.2)).text == "answered"
     assert (await box.call("hangs", {}, timeout=SHORT)).code == "timed_out"
 
 

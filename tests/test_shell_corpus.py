@@ -40,6 +40,18 @@ def test_destructive_commands_are_denied(command: str) -> None:
     assert judge(command).destroys
 
 
+PADDED = {
+    "words": "rm -rf " + "a " * 600 + "/ &", "commands": ":;" * 600 + "rm -rf / &", "lines": ":\n" * 4_000 + "rm -rf /",
+    "not parsed": ":;" * 50_000 + "rm -rf /", "launchers": "nice " * 600 + "rm -rf / &", "loop": f"for i in {'a ' * 600}/; do rm -rf $i; done",
+    "variables": "".join(f"a{number}=b;" for number in range(600)) + "x=rm; $x -rf / &", "braces": "rm -rf " + "{a,b}{a,b} " * 300 + "/",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", PADDED.values(), ids=PADDED)
+def test_a_destructive_command_is_denied_behind_much_else(command: str) -> None:
+    assert judge(command).destroys
+
+
 @each("command", written("harmless"))
 def test_what_is_harmless_does_not_ask(command: str) -> None:
     found = judge(command)

@@ -246,6 +246,8 @@ NO_RM = [
     "case t in \\\") { t<<'E'\n\\\nE\n};esac #\\\n$((rm) )",
     # Words behind a redirection, which the parser takes for parts of it.
     "! a=1 >f rm x", "ls | a=1 b=2 >f rm x", "! ! env >f rm x", "ls && ! nice >f rm x | cat", "a=1 <<E rm x\nE", "ls | a=1 <<E >f rm x\nE", ">f <<E rm x\nE", "ls & env >&- \"rm\" x", "env {q}>f rm x",
+    # Nodes of the tree that touch are one word, also behind a redirection and in the value of a variable.
+    "env >\"a\"\\b rm x", ">'a'\\b rm x", "a=\"\"\\= rm x", "ls | env <<< \"a\"\\b rm x",
     "time a=1 rm x", "time a+=1 b= rm x", "coproc N while rm x; do break; done",
     # The parser takes a # in a word for a comment, and a word such as while for the name of a program.
     "ls \\ #; rm x", "ls \\\t#; rm x", "[[ a ]]#; rm x", "ls\r#; rm x", "ls\u3000#; rm x", "ls a\\\n#; rm x", "! while rm x; do break; done", "! ! rm x", "time if rm x; then :; fi", "time -p for i in a; do rm x; done", "coproc until rm x; do break; done", "awk 'BEGIN{system(\"r\\\nm x\")}'", "python3 -c 'import os; os.system(\"\"\"ls # a\nrm x\"\"\")'", "sed \"1e ls $x; rm y\" a.txt", "echo ${u:=#'q r'`:`} ${PATH#<(rm x\nx=a\\ b)}",

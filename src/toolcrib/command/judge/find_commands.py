@@ -10,10 +10,17 @@ import base64
 import binascii
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from toolcrib.command.judge.syntax import Node, join_lines, tree_of, unparsed_scripts
+from toolcrib.command.judge.syntax import (
+    Node,
+    is_redirection,
+    join_lines,
+    parts_of_command,
+    tree_of,
+    unparsed_scripts,
+)
 from toolcrib.command.judge.tokens import DESCRIPTOR
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.destructive import HOME
@@ -21,9 +28,9 @@ from toolcrib.dataclass import dataclass, field
 
 UNKNOWN = "\ufffd"
 SPLIT = "\x1f"  # what $IFS stands for
-MAX_LENGTH = 100_000  # characters read
+MAX_LENGTH = 120_000  # characters read; the shell tool refuses longer commands
 BEFORE = 8  # stages of a pipeline that are remembered for the next
-MAX_COMMANDS = 500  # commands, and words that braces become
+MAX_EXPANDED = 500  # words of a command; behind these, braces are left as they stand
 BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 ESCAPES = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|0?([0-7]{1,3})|(.))", re.DOTALL
@@ -41,9 +48,10 @@ NAMED = {
 }
 PRINTERS = {"echo", "printf"}
 EXPANDED = {"simple_expansion", "expansion", "command_substitution"}
-ONE_WORD = {"command_name", "concatenation", "number", "raw_string", "string", "string_content", "word"}
-NO_WORDS = {"variable_assignment", "herestring_redirect", "heredoc_redirect", "comment"}
-ENDS_WITH_COMMAND = {"list", "negated_command", "pipeline", "redirected_statement", "variable_assignments"}
+ONE_WORD = {"concatenation", "number", "raw_string", "string", "string_content", "word"}
+COMMANDS = {"command", "redirected_statement", "variable_assignments"}
+HOLD_ASSIGNMENTS = {"command", "declaration_command", "variable_assignments"}
+CLOSES = {"<&-", ">&-"}
 EXPANDS = re.compile(r"[*?\[\]{}$`]")
 NOT_EXPANDED = re.compile(r"\\.|\{\}", re.DOTALL)
 ENCODED = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
@@ -98,7 +106,7 @@ def _split_in_all_ways(text: str, joined: str) -> list[FoundCommand]:
 
 @lru_cache(maxsize=8)  # as for `tree_of`
 def _split_at_operators(text: str) -> tuple[FoundCommand, ...]:
-    split = [_split(piece) for piece in BETWEEN.split(text)[:MAX_COMMANDS]]
+    split = [_split(piece) for piece in BETWEEN.split(text)]
     return tuple(
         FoundCommand([piece for word in words for piece in _expanded(word)]) for words in split if words
     )
@@ -184,56 +192,51 @@ class _Reader:
 
     def read(self, root: Node) -> list[FoundCommand]:
         waiting: list[tuple[Node, list[list[str]], str, list[str]]] = [(root, [], "", [])]
-        while waiting and len(self.commands) < MAX_COMMANDS:
+        while waiting:
             node, before, given, writes = waiting.pop()
             if node.kind == "variable_assignment":
                 self._assign(node)
-                if behind := self._behind_redirects(node):
-                    self.commands.append(FoundCommand(behind, before, given, writes))
-            if node.kind == "command":
-                self.commands.append(
-                    FoundCommand(
-                        self._argv(node), before, given + self._given(node), writes + self._writes(node)
-                    )
-                )
-            inner_given, inner_writes = given, writes
             if node.kind == "for_statement":
                 self._assign_each(node)
-            if node.kind == "redirected_statement":
-                inner_given, inner_writes = given + self._given(node), writes + self._writes(node)
-                if node.field("body") is None:
-                    argv = self._after_redirects(node) + self._behind_redirects(node)
-                    self.commands.append(FoundCommand(argv, before, inner_given, inner_writes))
+            if node.kind == "redirected_statement" and (body := node.field("body")) is not None:
+                for redirect in node.children[body.place + 1 :][:1]:
+                    redirected = self._command_at(redirect)
+                    given, writes = redirected.given or given, writes + redirected.writes
+            elif _begins_command(node):
+                found = self._command_at(node)
+                if found.argv or found.writes:
+                    self.commands.append(
+                        FoundCommand(found.argv, before, found.given or given, writes + found.writes)
+                    )
             if node.kind == "pipeline":
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
                 for child in node.named_children:
-                    children.append((child, inner_before[-BEFORE:], inner_given, inner_writes))
+                    children.append((child, inner_before[-BEFORE:], given, writes))
                     inner_before += self._argvs_of_stage(child)
                 waiting += reversed(children)
                 continue
-            waiting += [(child, before, inner_given, inner_writes) for child in reversed(node.named_children)]
+            waiting += [(child, before, given, writes) for child in reversed(node.named_children)]
         return self.commands
 
     def _argvs_of_stage(self, node: Node) -> list[list[str]]:
         """The commands of one stage of a pipeline, without those nested in their words."""
         if node.kind == "command":
-            return [self._argv(node)]
+            return [self._command_at(node).argv]
         if node.kind in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
             return [argv for child in node.named_children[:20] for argv in self._argvs_of_stage(child)]
         return []
 
     def _assign(self, node: Node) -> None:
         name, value = node.field("name"), node.field("value")
-        if name is not None and len(self.variables) < MAX_COMMANDS:
+        if name is not None:
             self.variables[name.text] = self.text(value, 0) if value is not None else ""
 
     def _assign_each(self, node: Node) -> None:
         """Assigns all words of a loop to its variable."""
         name = node.field("variable")
-        values = node.all_of("value")[:MAX_COMMANDS]
-        if name is not None and len(self.variables) < MAX_COMMANDS:
-            self.variables[name.text] = SPLIT.join(self.text(value, 0) for value in values)
+        if name is not None:
+            self.variables[name.text] = SPLIT.join(self.text(value, 0) for value in node.all_of("value"))
 
     def _value(self, name: str) -> str:
         """The value of a variable. `b=$a$a; c=$b$b; …` would fill all memory, so values are put in up to a limit."""
@@ -241,74 +244,40 @@ class _Reader:
         self.characters -= len(value)
         return value if self.characters >= 0 else UNKNOWN
 
-    def _argv(self, node: Node) -> list[str]:
+    def _command_at(self, node: Node) -> FoundCommand:
+        """The command that begins where a node does, with the redirections among its words."""
         words: list[str] = []
-        at = -1
-        for child in node.children:
-            if child.kind in NO_WORDS or _names_descriptor(child):
-                continue
-            if child.kind == "file_redirect":
-                words += self._after_redirect(child)
-                continue
-            text = self.text(child, 0)
-            whole = (
-                child.named_children[0] if child.kind == "command_name" and child.named_children else child
-            )
-            pieces = text.split() if whole.kind in EXPANDED and UNKNOWN not in text else [text]
-            if child.start == at and words and pieces:  # two nodes that touch are one word
+        given: list[str] = []
+        writes: list[str] = []
+        into = words
+        for part in parts_of_command(node):
+            sign = part[0]
+            if is_redirection(sign):
+                into = given if sign.kind == "<<<" else writes if ">" in sign.kind else []
+                if sign.kind in CLOSES:
+                    into = words
+                elif sign.kind != "<<<" and sign.parent is not None:
+                    given += [body.text for body in sign.parent.children if body.kind == "heredoc_body"]
+            elif not _names_descriptor(part) and (
+                words or into is not words or sign.kind != "variable_assignment"
+            ):
+                into += self._words_of(part)
+                into = words
+        argv: list[str] = []
+        for word in words:
+            argv += _expanded(word) if len(argv) < MAX_EXPANDED else [word]
+        return FoundCommand(argv, [], "\n".join(given), writes)
+
+    def _words_of(self, nodes: Sequence[Node]) -> list[str]:
+        """The words that nodes which touch stand for: one, or as many as an expansion is split into."""
+        words: list[str] = []
+        for node in nodes:
+            text = self.text(node, 0)
+            pieces = text.split() if node.kind in EXPANDED and UNKNOWN not in text else [text]
+            if words and pieces:
                 words[-1] += pieces.pop(0)
             words += pieces
-            at = child.end
-        words += self._behind_redirects(node)
-        return [piece for word in words[:MAX_COMMANDS] for piece in _expanded(word)]
-
-    def _behind_redirects(self, node: Node) -> list[str]:
-        """The words behind redirections that the tree binds to what a command ends: `ls | env > a rm b`."""
-        words: list[str] = []
-        around = node.parent
-        while around is not None and around.kind in ENDS_WITH_COMMAND:
-            if around.kind != "redirected_statement":
-                if around.children[-1] is not node:
-                    break
-            elif around.field("body") is not node:
-                break
-            words += self._after_redirects(around)
-            node, around = around, around.parent
         return words
-
-    def _after_redirects(self, node: Node) -> list[str]:
-        return [word for child in node.named_children for word in self._after_redirect(child)]
-
-    def _after_redirect(self, redirect: Node) -> list[str]:
-        """Arguments that stand after a redirection: the tree takes them for parts of the redirection."""
-        if redirect.kind == "heredoc_redirect":
-            return [self.text(word, 0) for word in redirect.all_of("argument")] + self._after_redirects(
-                redirect
-            )
-        if redirect.kind != "file_redirect":
-            return []
-        closes = any(sign.kind in (">&-", "<&-") for sign in redirect.children)
-        words = [inner for inner in redirect.named_children if inner.kind != "file_descriptor"]
-        return [self.text(word, 0) for word in words[0 if closes else 1 :]]
-
-    def _given(self, node: Node) -> str:
-        texts: list[str] = []
-        for child in node.named_children:
-            if child.kind == "herestring_redirect":
-                texts += [self.text(inner, 0) for inner in child.named_children]
-            elif child.kind == "heredoc_redirect":
-                texts += [inner.text for inner in child.named_children if inner.kind == "heredoc_body"]
-        return "\n".join(texts)
-
-    def _writes(self, node: Node) -> list[str]:
-        targets: list[str] = []
-        for child in node.named_children:
-            if child.kind == "heredoc_redirect":
-                targets += self._writes(child)
-            if child.kind == "file_redirect" and any(">" in inner.kind for inner in child.children):
-                named = [inner for inner in child.named_children if inner.kind != "file_descriptor"]
-                targets += [self.text(inner, 0) for inner in named[:1]]
-        return targets
 
     def text(self, node: Node, depth: int) -> str:
         """What a word stands for."""
@@ -363,10 +332,18 @@ def _is_one_word(node: Node) -> bool:
     return True
 
 
-def _names_descriptor(node: Node) -> bool:
+def _begins_command(node: Node) -> bool:
+    """Whether a command begins where a node does, which may consist of redirections or assignments."""
+    if node.kind != "variable_assignment":
+        return node.kind in COMMANDS
+    return node.parent is not None and node.parent.kind not in HOLD_ASSIGNMENTS
+
+
+def _names_descriptor(nodes: Sequence[Node]) -> bool:
     """Whether a word belongs to the redirection behind it: `{name}>file`."""
-    touches = node.raw[node.end : node.end + 1] in (b"<", b">")
-    return touches and DESCRIPTOR.fullmatch(node.raw, node.start, node.end) is not None
+    first, last = nodes[0], nodes[-1]
+    touches = last.raw[last.end : last.end + 1] in (b"<", b">")
+    return touches and DESCRIPTOR.fullmatch(first.raw, first.start, last.end) is not None
 
 
 def _stages(node: Node) -> list[Node]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD
-from toolcrib.command.judge.find_commands import MAX_COMMANDS, UNKNOWN, FoundCommand, find_commands, word_of
+from toolcrib.command.judge.find_commands import UNKNOWN, FoundCommand, find_commands, word_of
 from toolcrib.command.judge.inner_commands import (
     MAX_DEPTH,
     MAX_SEARCHED,
@@ -146,8 +146,7 @@ def text_says_all(text: str, depth: int = 0) -> bool:
         return False
     if not all(text_says_all(script, depth) for script in unparsed_scripts(root)):
         return False
-    found = find_commands(text, guess=False)
-    return len(found) < MAX_COMMANDS and all(_is_known(one, depth) for one in found if one.argv)
+    return all(_is_known(one, depth) for one in find_commands(text, guess=False) if one.argv)
 
 
 def _is_understood(node: Node) -> bool:

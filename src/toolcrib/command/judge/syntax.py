@@ -36,6 +36,14 @@ CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
 SUBSTITUTING = ("command_substitution", "process_substitution")
 QUOTING = ("arithmetic_expansion", "expansion", "heredoc_body", "string", "subscript")
+REDIRECTION = re.compile(r"&?[<>]+[&|]?-?")
+# Nodes that are words, or parts of words, whatever stands in them; and those behind which no word of a command stands.
+WHOLE = {
+    "ansi_c_string", "arithmetic_expansion", "array", "brace_expression", "command_substitution", "concatenation",
+    "expansion", "extglob_pattern", "process_substitution", "raw_string", "simple_expansion", "string",
+    "translated_string", "variable_assignment",
+}  # fmt: skip
+NO_WORDS = {"comment", "heredoc_body", "heredoc_end"}
 LETTERS = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
 
 
@@ -43,7 +51,7 @@ class Node:
     """A node of the tree: its kind, the bytes of the text that it stands on, and its children."""
 
     __slots__ = (
-        "children", "end", "fields", "has_error", "is_missing", "is_named", "kind", "parent", "raw", "start",
+        "children", "end", "fields", "has_error", "is_missing", "is_named", "kind", "parent", "place", "raw", "start",
     )  # fmt: skip
 
     def __init__(self, cursor: TreeCursor, raw: bytes, parent: Node | None) -> None:
@@ -59,7 +67,9 @@ class Node:
         self.parent = parent
         self.children: list[Node] = []
         self.fields: list[tuple[str, Node]] = []
+        self.place = 0  # among the children of its parent
         if parent is not None:
+            self.place = len(parent.children)
             parent.children.append(self)
             if cursor.field_name is not None:
                 parent.fields.append((cursor.field_name, self))
@@ -232,6 +242,47 @@ def below(root: Node) -> Iterator[Node]:
         node = waiting.pop()
         yield node
         waiting += node.children
+
+
+def parts_of_command(node: Node) -> Iterator[list[Node]]:
+    """The words and signs of redirections of the command that begins where a node does, each with all nodes that touch.
+
+    Their order says what belongs together. The tree does not: it binds redirections to a whole list, takes the words
+    behind them for parts of them, and begins a new word within one (`>"a"\\b`).
+    """
+    part: list[Node] = []
+    end = node.start
+    for token in _tokens_from(node):
+        sign = is_redirection(token)
+        if not (token.is_named or sign or token.kind == "$") or token.kind in NO_WORDS:
+            break
+        if b"\n" in token.raw[end : token.start]:
+            break
+        if part and (token.start > end or sign or is_redirection(part[0])):
+            yield part
+            part = []
+        part.append(token)
+        end = token.end
+    if part:
+        yield part
+
+
+def is_redirection(node: Node) -> bool:
+    """Whether a token is the sign of a redirection."""
+    return not node.is_named and REDIRECTION.fullmatch(node.kind) is not None
+
+
+def _tokens_from(node: Node) -> Iterator[Node]:
+    """The words and signs of a text, from where a node begins."""
+    while True:
+        while node.children and node.kind not in WHOLE:
+            node = node.children[0]
+        yield node
+        while node.parent is not None and node.place == len(node.parent.children) - 1:
+            node = node.parent
+        if node.parent is None:
+            return
+        node = node.parent.children[node.place + 1]
 
 
 @lru_cache(maxsize=8)

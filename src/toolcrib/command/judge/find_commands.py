@@ -17,8 +17,8 @@ from toolcrib.command.judge.syntax import (
     Node,
     is_redirection,
     join_lines,
+    joined_tree,
     parts_of_command,
-    tree_of,
     unparsed_scripts,
 )
 from toolcrib.command.judge.tokens import DESCRIPTOR
@@ -77,14 +77,12 @@ def find_commands(text: str, *, guess: bool = True) -> list[FoundCommand]:
     """
     text = text[:MAX_LENGTH]
     try:
-        joined = join_lines(text)
-        root = tree_of(joined)
-        has_error = root.has_error or tree_of(text).has_error  # then lines may have been joined wrongly
+        root, has_error = joined_tree(text)
     except NotProved:
         return _split_in_all_ways(text, text)
     found = _Reader(guess=guess).read(root)
     found += [one for script in unparsed_scripts(root) for one in find_commands(script, guess=guess)]
-    return [*found, *_split_in_all_ways(text, joined)] if has_error else found
+    return [*found, *_split_in_all_ways(text, join_lines(text))] if has_error else found
 
 
 def word_of(node: Node) -> str:

@@ -20,7 +20,7 @@ from toolcrib.command.judge.inner_commands import (
     found_in,
 )
 from toolcrib.command.judge.screen import screen
-from toolcrib.command.judge.syntax import Node, below, join_lines, tree_of, unparsed_scripts
+from toolcrib.command.judge.syntax import Node, below, joined_tree, unparsed_scripts
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.launchers import SCRIPT, launches, starts_in, words_from
 from toolcrib.command.programs.sed import SedScript, read_words
@@ -136,8 +136,7 @@ def text_says_all(text: str, depth: int = 0) -> bool:
     """Whether a text says which commands a shell runs that reads as bash does."""
     try:
         screen(text)
-        root = tree_of(join_lines(text))
-        has_error = root.has_error or tree_of(text).has_error
+        root, has_error = joined_tree(text)
     except NotProved:
         return False
     if has_error or not all(_is_understood(node) for node in below(root)):
@@ -168,7 +167,7 @@ def variable_says_all(name: str, value: str) -> bool:
 def commands_in_values(text: str) -> Forms:
     """Commands in the values that a text gives to variables, and in texts that a shell may take for an expression."""
     try:
-        root = tree_of(join_lines(text))
+        root, _ = joined_tree(text)
     except NotProved:
         return
     values = [value for _, value in _assigned(root)]

@@ -308,6 +308,13 @@ def join_lines(text: str) -> str:
     raise NotProved(TOO_INTRICATE)
 
 
+def joined_tree(text: str) -> tuple[Node, bool]:
+    """The syntax tree of a text with its continued lines joined, and whether it may be wrong: where the text cannot be
+    parsed, lines may have been joined that bash does not join. Raises NotProved as `tree_of` does."""
+    root = tree_of(join_lines(text))
+    return root, root.has_error or tree_of(text.removesuffix("\\\n")).has_error
+
+
 def unparsed_scripts(root: Node) -> Iterator[str]:
     """The scripts in substitutions that bash runs and the parser does not read: backticks in a here-document, in
     `${x:-…}` and within other backticks. In place of `$(…)` and `<(…)`, which it does not read in `${x#…}`, a text

@@ -15,10 +15,10 @@ from functools import lru_cache
 
 from toolcrib.command.judge.syntax import (
     Node,
+    commands_at,
     is_redirection,
     join_lines,
     joined_tree,
-    parts_of_command,
     unparsed_scripts,
 )
 from toolcrib.command.judge.tokens import DESCRIPTOR
@@ -198,14 +198,14 @@ class _Reader:
                 self._assign_each(node)
             if node.kind == "redirected_statement" and (body := node.field("body")) is not None:
                 for redirect in node.children[body.place + 1 :][:1]:
-                    redirected = self._command_at(redirect)
+                    redirected = self._commands_at(redirect)[0]
                     given, writes = redirected.given or given, writes + redirected.writes
             elif _begins_command(node):
-                found = self._command_at(node)
-                if found.argv or found.writes:
-                    self.commands.append(
-                        FoundCommand(found.argv, before, found.given or given, writes + found.writes)
-                    )
+                self.commands += (
+                    FoundCommand(one.argv, before, one.given or given, writes + one.writes)
+                    for one in self._commands_at(node)
+                    if one.argv or one.writes
+                )
             if node.kind == "pipeline":
                 inner_before = list(before)
                 children: list[tuple[Node, list[list[str]], str, list[str]]] = []
@@ -220,7 +220,7 @@ class _Reader:
     def _argvs_of_stage(self, node: Node) -> list[list[str]]:
         """The commands of one stage of a pipeline, without those nested in their words."""
         if node.kind == "command":
-            return [self._command_at(node).argv]
+            return [one.argv for one in self._commands_at(node)]
         if node.kind in ("redirected_statement", "subshell", "list", "compound_statement", "negated_command"):
             return [argv for child in node.named_children[:20] for argv in self._argvs_of_stage(child)]
         return []
@@ -242,13 +242,16 @@ class _Reader:
         self.characters -= len(value)
         return value if self.characters >= 0 else UNKNOWN
 
-    def _command_at(self, node: Node) -> FoundCommand:
-        """The command that begins where a node does, with the redirections among its words."""
+    def _commands_at(self, node: Node) -> list[FoundCommand]:
+        return [self._command_of(parts) for parts in commands_at(node)]
+
+    def _command_of(self, parts: Sequence[Sequence[Node]]) -> FoundCommand:
+        """The command of words and redirections that are given in their order."""
         words: list[str] = []
         given: list[str] = []
         writes: list[str] = []
         into = words
-        for part in parts_of_command(node):
+        for part in parts:
             sign = part[0]
             if is_redirection(sign):
                 into = given if sign.kind == "<<<" else writes if ">" in sign.kind else []

@@ -244,27 +244,30 @@ def below(root: Node) -> Iterator[Node]:
         waiting += node.children
 
 
-def parts_of_command(node: Node) -> Iterator[list[Node]]:
-    """The words and signs of redirections of the command that begins where a node does, each with all nodes that touch.
+def commands_at(node: Node) -> list[list[list[Node]]]:
+    """The command that begins where a node does: its words and signs of redirections, each with all nodes that touch.
 
     Their order says what belongs together. The tree does not: it binds redirections to a whole list, takes the words
-    behind them for parts of them, and begins a new word within one (`>"a"\\b`).
+    behind them for parts of them, begins a new word within one (`>"a"\\b`), and joins lines, so that there may be more
+    commands than one.
     """
-    part: list[Node] = []
+    commands: list[list[list[Node]]] = [[]]
     end = node.start
     for token in _tokens_from(node):
         sign = is_redirection(token)
         if not (token.is_named or sign or token.kind == "$") or token.kind in NO_WORDS:
             break
         if b"\n" in token.raw[end : token.start]:
-            break
-        if part and (token.start > end or sign or is_redirection(part[0])):
-            yield part
-            part = []
-        part.append(token)
+            if token.start >= node.end:
+                break
+            commands.append([])
+        parts = commands[-1]
+        if parts and token.start == end and not (sign or is_redirection(parts[-1][0])):
+            parts[-1].append(token)
+        else:
+            parts.append([token])
         end = token.end
-    if part:
-        yield part
+    return commands
 
 
 def is_redirection(node: Node) -> bool:

@@ -248,6 +248,15 @@ NO_RM = [
     "! a=1 >f rm x", "ls | a=1 b=2 >f rm x", "! ! env >f rm x", "ls && ! nice >f rm x | cat", "a=1 <<E rm x\nE", "ls | a=1 <<E >f rm x\nE", ">f <<E rm x\nE", "ls & env >&- \"rm\" x", "env {q}>f rm x",
     # Nodes of the tree that touch are one word, also behind a redirection and in the value of a variable.
     "env >\"a\"\\b rm x", ">'a'\\b rm x", "a=\"\"\\= rm x", "ls | env <<< \"a\"\\b rm x",
+    "<a b=\nrm x", "a= b=\nenv >f rm x",
+    "! { rm x; }", "time { rm x; }", "time -p { ls; rm x; } | cat",
+    # Commands in options of one letter among others, and in those of tar without a dash.
+    "tar cIf 'rm x' b.tar", "tar cfI b.tar 'rm x' a", "tar -cI'rm x' -f b.tar a", "rsync -ave'rm x' a h:b", "zip -TTrm b.zip a", "zip -qTT rm b.zip a",
+    "strace -o '!rm x' ls", "strace -fo'|rm x' ls", "gcc -wrapper rm,x a.c", "x86_64-linux-gnu-g++-12 -wrapper rm,x a.c", "sudo clang -wrapper rm a.c",
+    # Other names of programs.
+    "gsed '1e rm x' a.txt", "sudo ssed '1e rm x' a.txt", "gxargs rm < a.txt", "zsh -c '=rm x'", "zsh -c 'ls | =env =rm x'",
+    # Code in a file that a shell makes of what a command prints.
+    "awk -f <(echo 'BEGIN{system(\"rm x\")}')", "perl <(printf 'system(\"rm x\")')", "python3 - < <(echo 'import os; os.system(\"rm x\")')", "node <(echo 'require(\"child_process\").execSync(\"rm x\")')",
     "time a=1 rm x", "time a+=1 b= rm x", "coproc N while rm x; do break; done",
     # The parser takes a # in a word for a comment, and a word such as while for the name of a program.
     "ls \\ #; rm x", "ls \\\t#; rm x", "[[ a ]]#; rm x", "ls\r#; rm x", "ls\u3000#; rm x", "ls a\\\n#; rm x", "! while rm x; do break; done", "! ! rm x", "time if rm x; then :; fi", "time -p for i in a; do rm x; done", "coproc until rm x; do break; done", "awk 'BEGIN{system(\"r\\\nm x\")}'", "python3 -c 'import os; os.system(\"\"\"ls # a\nrm x\"\"\")'", "sed \"1e ls $x; rm y\" a.txt", "echo ${u:=#'q r'`:`} ${PATH#<(rm x\nx=a\\ b)}",
@@ -308,6 +317,7 @@ PERHAPS_RM = [
     "sudo -u a " * 90 + "rm x", "nice -n 5 " * 66 + "rm x", "mytool '" + "echo a; " * 301 + "rm x'", "eval '" + "echo a; " * 301 + "rm x'",
     "mytool --run='rm x'", "mytool 'rm x'", "svn commit -m 'rm old files'", "python3 a.py --title 'rm the cache'", "mytool 'see `rm x`'",
     "python3 -c 'import sys; print(\"rm x\")'", "make SHELL='rm x'", "tmux new-session -d rm x", "psql -c 'select 1 \\! rm x'", "env EDITOR='rm x' git commit", "python3 -c 'import os; f = os.system; f(\"rm\")'", "bash -c 'mytool \"rm x\"'", "sqlite3 :memory: '.shell rm x'", "psql -c '\\! rm x'", "less '+!rm x' a.txt",
+    "tclsh <(echo 'exec rm x')", "sqlite3 -init <(echo '.shell rm x') a.db", "tmux ls \\; run rm", "tmux -f a ls", "screen -dmS a rm x", "screen -d -m rm", "tmux attach \\; neww rm",
     "echo '.system rm x' | sqlite3", "mysql -e 'system rm x'", "socat - EXEC:'rm x'", "crontab <<< '* * * * * rm x'", "sftp h <<< '!rm x'", "gh alias set x '!rm x'", "vim '+!rm x'",
     "ls | xargs sudo", "ls | xargs -I{} {} x", "ls | xargs -I% % x", "ls | xargs -I{} sudo {} x", "ls | xargs -I{} sh -c '{} x'", "ls | xargs sh", "ls | xargs -i {} x", "ls | sudo xargs env",
     # Variables that hold a command, or of which nobody knows what they are; words that a shell would expand.
@@ -346,6 +356,8 @@ OTHERS = [
     "cat > a.md <<'E'\n`rm x` $(rm x)\nE", "export PATH=\"$HOME/bin:$PATH\"", "exec 3>&1", "NODE_OPTIONS=--max-old-space-size=4096 npm run build", "ENV=prod ./deploy.sh", "IFS=, read -r a b <<< 1,2; echo \"$b\"", "git config core.editor vim &", "git config user.name 'rm x'", "git -c user.name=rm commit -m 'rm x'", "git send-email --to='rm x' --cc 'rm x' --subject='rm x' a.patch", "git log --exclude=rm", "git checkout -b rm", "git merge -m 'rm x' rm", "git clone --config user.name=rm h:b","git config --get core.editor", "git clean -fdx", "cat > a.js <<'E' && npm test\n" + "const f = (a) => { return [a, `rm ${a}`]; };\n" * 60 + "E", "ls & cat > a.md <<E\nUse \\`rm x\\`, \\$(rm x).\nE", "ls & cat <<E\n`ls` ${a:-`ls`}\nE", "echo ${PATH%%:*}  ${a//x/y} &", "echo `basename \\`pwd\\`` &", "echo 'it`s' \"`ls`\" & # `rm x`", "[[ $a =~ ^(a|b)$ ]] && ls &",
     "pyenv versions", "op item get rm", "asdf install rm 1", "doppler run -- npm start", "aws-vault exec a -- aws s3 rm x", "stack build rm", "linux32 make", "mpirun -n 4 ./a rm", "sftp -b - h",
     # A variable or a backtick in code or in a text is no command.
+    "tmux", "tmux ls", "tmux attach -t rm", "tmux new -s a", "screen -ls", "screen -d -r rm", "screen", "time { ls; } | cat", "! { ls; }", "strace -o rm ls", "tar cIf xz rm a",
+    "python3 a.py <(echo 'print(\"rm x\")')", "diff <(echo 'rm x') a.txt",
     "docker run \\\n -v a:b \\\n c \\\n", "time a=1 make test &", "time a=1 ls rm &", "ls >f rm", "! a=1 2>&1 >rm ls &", "cat <<E rm\nE",
     "hash -r && ls &", "timeout 5 perl -pi -e \"s/rm/$(cat a.txt)/\" a.txt", "nice git commit -m \"rm $(cat a.txt)\"",  "TAR_OPTIONS=--no-same-owner tar xf a.tar", "python3 -m timeit \"'rm x'.split()\"", "git -c alias.x='!ls' x rm", "npm --editor vim config edit",
     "perl -pi -e \"s/rm/$(cat a.txt)/g\" a.txt", "git commit -m \"rm $(cat a.txt)\"", "sed -i \"${n}i rm x $y\" a.txt", "awk \"/rm/ {print \\$$n}\" a.txt", "python3 -c \"print('$(cat a.txt) rm x')\"",

@@ -36,7 +36,7 @@ from toolcrib.command.judge.paths import Operand
 from toolcrib.command.judge.remember import prefix_of
 from toolcrib.command.plan import Command, Word, commands, quoted, show_word
 from toolcrib.command.programs.sed import read_words
-from toolcrib.command.programs.traits import SHELLS, traits_of
+from toolcrib.command.programs.traits import SHELLS, known_name, traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
 
 MAX_COMMANDS = 300  # commands seen inside of others
@@ -204,7 +204,7 @@ def _paths(operand: Operand, folder: str, free: bool) -> Iterator[Access]:
 
 def _of_unrecognised(words: Sequence[Word], folder: str) -> Iterator[Access]:
     """Accesses of an unrecognised command: every argument that could be a path counts as read and written."""
-    name, given = (words[0].literal or "").rpartition("/")[2], words[1:]
+    name, given = known_name(words[0].literal or ""), words[1:]
     spelled = [word.spelled for word in given if not word.substitutions]
     yield from _possible_paths(spelled, folder)
     script = traits_of(name).runs not in ("", "code") and any(EXPANDED.search(text) for text in spelled)

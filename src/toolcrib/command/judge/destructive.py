@@ -27,7 +27,7 @@ from toolcrib.command.programs.destructive import (
 from toolcrib.command.programs.launchers import values_of_options
 from toolcrib.command.programs.sed import read_words
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
-from toolcrib.command.programs.traits import traits_of
+from toolcrib.command.programs.traits import known_name, traits_of
 from toolcrib.command.programs.wrappers import WRAPPERS
 
 MAX_DEPTH = 4  # scripts inside scripts
@@ -131,7 +131,7 @@ def _of_command(command: FoundCommand, depth: int) -> str | None:
     if not argv:
         return None
     name = program(argv)
-    if "xargs" in [word.rpartition("/")[2] for word in argv[:6]]:
+    if "xargs" in map(known_name, argv[:6]):
         argv = [*argv, *_listed(command.before)]
     if (found := destroyed_by(argv)) is not None:
         return found
@@ -193,7 +193,7 @@ def _inside(argv: Sequence[str], name: str, depth: int) -> str | None:
     runs = traits_of(name).runs
     for at in range(1, len(argv)):
         word = argv[at]
-        bare = word.rpartition("/")[2].lower()
+        bare = known_name(word.lower())
         if tries < MAX_TRIES and (check_of(bare) is not None):
             tries += 1
             if runs != "code" and (found := destroyed_by(argv[at:])) is not None:
@@ -229,7 +229,7 @@ def scripts_in(word: str, name: str) -> list[str]:
 def _reads_a_script(argv: Sequence[str]) -> bool:
     """Whether a command is a shell that reads its script from its input."""
     for at, word in enumerate(argv[:8]):
-        if traits_of(word.rpartition("/")[2].lower()).reads_script:
+        if traits_of(known_name(word.lower())).reads_script:
             return not any(not later.startswith("-") for later in argv[at + 1 :]) or "-s" in argv[at + 1 :]
         if at == 0 and program(argv) not in WRAPPERS:
             return False

@@ -262,7 +262,10 @@ class _Reader:
             elif not _names_descriptor(part) and (
                 words or into is not words or sign.kind != "variable_assignment"
             ):
-                into += self._words_of(part)
+                found = self._words_of(part)
+                if sign.kind == "process_substitution":
+                    given += (text for text in found if text != UNKNOWN)
+                into += found
                 into = words
         argv: list[str] = []
         for word in words:
@@ -271,6 +274,8 @@ class _Reader:
 
     def _words_of(self, nodes: Sequence[Node]) -> list[str]:
         """The words that nodes which touch stand for: one, or as many as an expansion is split into."""
+        if len(nodes) == 1 and nodes[0].text in ("{", "}"):
+            return [nodes[0].text]
         words: list[str] = []
         for node in nodes:
             text = self.text(node, 0)

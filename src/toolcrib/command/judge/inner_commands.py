@@ -24,7 +24,7 @@ from toolcrib.command.judge.python_code import commands_in_code
 from toolcrib.command.programs.launchers import SCRIPT, launches, launches_behind, starts_in, words_from
 from toolcrib.command.programs.sed import read_words
 from toolcrib.command.programs.table import FAMILIES, SYNOPSES
-from toolcrib.command.programs.traits import SHELLS, script_of, traits_of
+from toolcrib.command.programs.traits import SHELLS, known_name, script_of, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT
 
 MAX_DEPTH = 3  # scripts inside scripts
@@ -90,7 +90,7 @@ def in_input(command: FoundCommand, depth: int = 0) -> Forms:
     if depth >= MAX_DEPTH or not (command.given or command.before):
         return
     for start in _starts(command.argv):
-        name = command.argv[start].rpartition("/")[2]
+        name = known_name(command.argv[start])
         row = traits_of(name)
         if row.reads_script:
             for text in piped_texts(command.before, command.given):
@@ -123,7 +123,7 @@ def _starts(argv: Sequence[str]) -> dict[int, bool]:
     argv, starts, waiting = argv[:MAX_SEARCHED], {0: True}, [0]
     while waiting:
         start = waiting.pop(0)
-        name = argv[start].rpartition("/")[2]
+        name = known_name(argv[start])
         for at, sure in starts_in(argv[start:])[0].items() if launches(name) else ():
             found = sure and starts[start]
             if found > starts.get(start + at, -1):
@@ -139,9 +139,8 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
             yield from found_in(argv[0], depth + 1)
         return
     yield tuple(argv)
-    name = argv[0].rpartition("/")[2]
-    if name != argv[0]:
-        yield (name, *argv[1:])
+    name = known_name(argv[0])
+    yield from ((other, *argv[1:]) for other in {argv[0].rpartition("/")[2], name} - {argv[0]})
     if name.startswith("git-"):
         argv, name = ["git", name[4:], *argv[1:]], "git"
         yield tuple(argv)
@@ -174,7 +173,7 @@ def _behind_options(argv: Sequence[str]) -> Iterator[int]:
 
 def _scripts_of_launcher(argv: Sequence[str], depth: int) -> Forms:
     """Commands in arguments of a launcher that contain blanks: it may hand these to a shell."""
-    name, (starts, certain) = argv[0].rpartition("/")[2], starts_in(argv)
+    name, (starts, certain) = known_name(argv[0]), starts_in(argv)
     if launches_behind(name):
         return
     first = min((at for at, sure in starts.items() if sure), default=len(argv))
@@ -241,7 +240,7 @@ def in_texts(argv: Sequence[str], depth: int = 0) -> Forms:
 
 def in_words(argv: Sequence[str], depth: int = 0) -> Forms:
     """Commands in arguments that contain blanks, given to a program that may run them or evaluates them as code."""
-    name = argv[0].rpartition("/")[2]
+    name = known_name(argv[0])
     code = traits_of(name).runs == "code"
     if depth >= MAX_DEPTH or name == "git" or (name in PRINT and name not in EVALUATE):
         return

@@ -24,7 +24,7 @@ from toolcrib.command.judge.syntax import Node, below, joined_tree, unparsed_scr
 from toolcrib.command.not_proved import NotProved
 from toolcrib.command.programs.launchers import SCRIPT, launches, starts_in, words_from
 from toolcrib.command.programs.sed import SedScript, read_words
-from toolcrib.command.programs.traits import script_of, traits_of
+from toolcrib.command.programs.traits import known_name, script_of, traits_of
 
 # Kinds of nodes that run no command but those that the parser finds in them.
 UNDERSTOOD_KINDS = frozenset(
@@ -69,16 +69,16 @@ STARTS_UNKNOWN = re.compile(
     r"|\bprintf?\b[^|;\n]*\|&?\s*(?:\$|\"(?:/\w+)*/?(?:ba|da|z|k)?sh\b)"
 )
 # Without arguments they start no program.
-ALONE = {"!", "alias", "arch", "do", "else", "env", "exec", "nice", "then", "trap"}
+ALONE = {"!", "alias", "arch", "do", "else", "env", "exec", "nice", "then", "time", "trap", "{"}
 
 
 def says_all(argv: Sequence[str], depth: int = 0) -> bool:
     """Whether the words of a command say which commands it launches."""
     if list(argv[1:]) in (["--version"], ["--help"]):
         return True
-    if len(argv) > MAX_SEARCHED and launches(argv[0].rpartition("/")[2]):
+    if len(argv) > MAX_SEARCHED and launches(known_name(argv[0])):
         return False
-    while launches(name := argv[0].rpartition("/")[2]):
+    while launches(name := known_name(argv[0])):
         if _runs_file(name, argv) or (len(argv) == 1 and name in ALONE):
             return True
         if (script := script_of(list(argv))) is not None:

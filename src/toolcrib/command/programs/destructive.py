@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
+from toolcrib.command.programs.traits import known_name
+
 Check = Callable[[list[str]], str | None]  # of an argv, its name bare: what it would destroy
 
 HOME = "~"
@@ -64,7 +66,7 @@ def _is_vital(path: str) -> bool:
 
 def program(argv: Sequence[str]) -> str:
     """The name of the program without its folder. An unknown variable in it counts as empty, as most are."""
-    return argv[0].rpartition("/")[2].lower().replace("\ufffd", "")
+    return known_name(argv[0].lower().replace("\ufffd", ""))
 
 
 def overwrites_device(path: str) -> bool:

@@ -5,11 +5,12 @@ Unlike the rows of `wrappers.py`, these prove nothing. They say where rules that
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
 from toolcrib.access import UNKNOWN_WORD
-from toolcrib.command.programs.traits import SHELLS, traits_of
+from toolcrib.command.programs.traits import SHELLS, known_name, traits_of
 from toolcrib.command.programs.wrappers import ASSIGNMENT, WRAPPERS, inner_at
 from toolcrib.dataclass import dataclass
 
@@ -20,7 +21,9 @@ VALUED = frozenset(  # options with a value
         "--prefix", "--property", "--python", "--with",
     ]
 )  # fmt: skip
-NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
+NO_PROGRAM = re.compile(
+    r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|(?!=\w)[^/\s]*[@:=,]\S*"
+)
 SETS = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=.*", re.DOTALL)  # a variable, as a shell may write it
 SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
 
@@ -31,6 +34,7 @@ class Launcher:
 
     `operands`: how many words of its own stand before it. `needs`: words of which one must be there. `also`: it
     runs commands in other ways too, so that its words do not say whether it runs one. `valued`: its options with a value.
+    `runs_nothing`: words with which it runs no command at all.
     """
 
     behind: frozenset[str] = frozenset()
@@ -38,6 +42,7 @@ class Launcher:
     needs: frozenset[str] = frozenset()
     also: bool = False
     valued: frozenset[str] = frozenset()
+    runs_nothing: str = r"(?!)"
 
 
 def _behind(words: str, operands: int = 0, needs: str = "") -> Launcher:
@@ -81,17 +86,34 @@ ROWS: tuple[tuple[str, Launcher], ...] = (
     ),
     ("ssh-agent", Launcher(valued=frozenset({"-a", "-E", "-O", "-P", "-t"}))),
     ("mpiexec mpirun srun", Launcher(valued=frozenset({"-n", "-np", "-N", "-c"}))),
-    ("screen tmux", Launcher(operands=1, also=True)),
+    (
+        "screen",
+        Launcher(
+            operands=1,
+            also=True,
+            runs_nothing=r"(?:-(?:ls|list|wipe|[dDrRx]{1,4})(?: (?!-)[\w.-]+)?(?: |$))*",
+        ),
+    ),
+    (
+        "tmux",
+        Launcher(
+            operands=1,
+            also=True,
+            runs_nothing=r"(?:a|at|attach|attach-session|detach|has|has-session|kill-server|kill-session|ls|list-\w+|ls[pw]|new"
+            r"|new-session|)(?: -(?:[adADrx]+|[nst] ?[\w.:@%$-]+))*",
+        ),
+    ),
     ("debconf debconf-apt-progress sotruss", Launcher(valued=frozenset({"-o"}))),
     ("logsave repeat", Launcher(operands=1)),
     # Keywords of the shell, which the parser may take for names of programs.
-    ("! coproc do elif else if nocorrect noglob then until while", Launcher()),
+    ("! { coproc do elif else if nocorrect noglob then until while", Launcher()),
     # Like a shell, these read files of commands: a name among their words is one of a file.
     (". alias at batch csh ed emacs ex fc fish make nvim source tcsh vi vim", NOT_BY_WORDS),
 )
 LAUNCHERS = dict.fromkeys(SHELLS, NOT_BY_WORDS) | {name: row for names, row in ROWS for name in names.split()}
 MANY = frozenset({"coproc", "hyperfine", "parallel"})  # each of their words may be a command
-# Options whose value is a command, of programs that do something else. A value may also be joined to its option.
+# Options whose value is a command, of programs that do something else. A value may also be joined to its option. With `,`
+# commas separate the words of the command; with `|` a value is a command only behind `|` or `!`.
 OPTIONS: tuple[tuple[str, str], ...] = (
     (
         "git",
@@ -121,7 +143,10 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("rg", "--pre"),
     ("npm npx", "--call --editor --script-shell --viewer"),
     ("fzf", "--preview"),
+    ("cc c++ clang clang++ gcc g++", "-wrapper,"),
+    ("strace", "-o| --output|"),
 )
+VALUED_OF_TAR = "CFHIKLNTVXbfg"  # its options of one letter that take a value
 # Of git send-email. They take an address, and are not short for --cc-cmd and --to-cmd.
 OTHER_OPTIONS = {"--cc", "--to"}
 COMMAND_OPTIONS = {name: options.split() for names, options in OPTIONS for name in names.split()}
@@ -129,17 +154,41 @@ COMMAND_OPTIONS = {name: options.split() for names, options in OPTIONS for name 
 
 def values_of_options(argv: Sequence[str]) -> Iterator[str]:
     """The commands that a program is given as values of its options. A long option may be shortened."""
-    name = argv[0].rpartition("/")[2]
+    name = known_name(argv[0])
+    if name == "tar" and argv[1:] and argv[1][:1] != "-":
+        argv = _with_dashes(argv)
     for option in COMMAND_OPTIONS.get("git" if name.startswith("git-") else name, ()):
-        cluster = re.compile(rf"-[A-Za-z]*{option[1]}") if len(option) == 2 else None
-        for at, word in enumerate(argv[1:], start=2):
-            stem, equals, value = word.partition("=")
-            if word == option or (cluster is not None and cluster.fullmatch(word)):
-                yield from argv[at : at + 1]
-            elif stem == option or (option[:2] == "--" and _shortens(stem, option)):
-                yield from [value] if equals else argv[at : at + 1]
-            elif cluster is not None and word.startswith(option):
-                yield word[2:]
+        for value in _values(argv, option.rstrip(",|")):
+            if option[-1] != "|":
+                yield value.replace(",", " ") if option[-1] == "," else value
+            elif value[:1] in ("!", "|"):
+                yield value[1:]
+
+
+def _values(argv: Sequence[str], option: str) -> Iterator[str]:
+    """The values of one option, as the next word or joined to it, with other options of one letter before it."""
+    is_long = option[:2] == "--"
+    joined = re.compile(rf"-[A-Za-z]*?{option[1:]}(.*)", re.DOTALL)
+    for at, word in enumerate(argv[1:], start=2):
+        stem, equals, value = word.partition("=")
+        if stem == option or (is_long and _shortens(stem, option)):
+            yield from [value] if equals else argv[at : at + 1]
+        elif not is_long and (match := joined.fullmatch(word)) is not None:
+            yield from [match[1]] if match[1] else argv[at : at + 1]
+
+
+def _with_dashes(argv: Sequence[str]) -> Sequence[str]:
+    """The words of tar with a dash before each letter of the first, whose values stand behind it in their order.
+
+    >>> _with_dashes(["tar", "cIf", "xz", "a.tar", "b"])
+    ['tar', '-c', '-I', 'xz', '-f', 'a.tar', 'b']
+    """
+    words = list(argv[:1])
+    rest = iter(argv[2:])
+    for letter in argv[1]:
+        words.append(f"-{letter}")
+        words += itertools.islice(rest, letter in VALUED_OF_TAR)
+    return [*words, *rest]
 
 
 def _shortens(word: str, option: str) -> bool:
@@ -168,13 +217,16 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     >>> starts_in(["valgrind", "-v", "./a", "rm"]), starts_in(["gdb", "--args", "./a", "rm"])
     (({2: True, 3: False}, False), ({2: True}, True))
     """
-    name = argv[0].rpartition("/")[2]
+    name = known_name(argv[0])
+    argv = [name, *argv[1:]]
     row = LAUNCHERS.get(name, Launcher())
+    if re.fullmatch(row.runs_nothing, " ".join(argv[1:])):
+        return {}, True
     if name in WRAPPERS and (at := inner_at(argv)) is not None:
         at += argv[at] == "--"
         while at < len(argv) and SETS.fullmatch(argv[at]):  # behind `time`
             at += 1
-        if at < len(argv) and argv[at][:1] not in "-{(!":
+        if at < len(argv) and (argv[at][:1] not in "-{(!" or argv[at] in LAUNCHERS):
             return {at: True}, not WRAPPERS[name].adds_words or (name == "xargs" and _names_places(argv, at))
     if row.needs and row.needs.isdisjoint(argv):
         return {}, not row.also
@@ -206,10 +258,7 @@ def words_from(argv: Sequence[str], start: int) -> Sequence[str]:
     ['git', '\ufffd']
     """
     words = argv[start:]
-    if not any(
-        name in WRAPPERS and WRAPPERS[name].adds_words
-        for name in (word.rpartition("/")[2] for word in argv[:start])
-    ):
+    if not any(name in WRAPPERS and WRAPPERS[name].adds_words for name in map(known_name, argv[:start])):
         return words
     placed = (UNKNOWN_WORD if "{}" in word and not SCRIPT.search(word) else word for word in words)
     return [*placed, UNKNOWN_WORD]
@@ -241,7 +290,7 @@ def _from(argv: Sequence[str], start: int, row: Launcher) -> tuple[dict[int, boo
                 found[at] = False
         else:
             found[at] = not doubt
-            many = argv[0].rpartition("/")[2] in MANY
+            many = argv[0] in MANY
             later = range(at + 1, min(len(argv), start + MAX_WORDS)) if doubt or many else ()
             found.update((one, many) for one in later if argv[one][:1] != "-")
             return found, not doubt

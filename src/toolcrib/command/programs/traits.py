@@ -15,7 +15,7 @@ from typing import Literal
 from toolcrib.command.programs.wrappers import WRAPPERS
 from toolcrib.dataclass import dataclass
 
-__all__ = ["FIRST_OPTIONS", "SHELLS", "Traits", "count_of_words", "script_of", "traits_of"]
+__all__ = ["FIRST_OPTIONS", "SHELLS", "Traits", "count_of_words", "known_name", "script_of", "traits_of"]
 
 NOTHING: frozenset[str] = frozenset()
 # Options that a plan gives to programs. Without -n some ask a server for the names of addresses; ack obeys a file of
@@ -120,6 +120,11 @@ UNLISTED = Traits()
 WRAPPER = Traits("commands", remembered=NOTHING)
 # `python3.11` is `python`.
 VERSION = re.compile(r"(lua|perl|php|pypy|pythonw?)[\d.]+")
+# GNU's programs beside those of the system, and compilers of a version or for another machine.
+OTHER_NAMES = re.compile(
+    r"[gs](sed)|g(chmod|chown|chroot|cp|dd|env|find|install|kill|mv|nice|nohup|rm|shred|sort|split|stdbuf|tar|tee|timeout"
+    r"|truncate|xargs)|(?:[\w.]+-)*(cc|c\+\+|clang(?:\+\+)?|gcc|g\+\+)(?:-[\d.]+)?"
+)
 # With -e or -u a script would stop where its plan goes on.
 SCRIPT_OPTIONS = re.compile(r"-[lx]*c[lx]*")
 
@@ -129,6 +134,18 @@ _BY_NAME = dict.fromkeys(WRAPPERS, WRAPPER) | {
 _BY_BEGINNING = {name[:-1]: row for names, row in ROWS for name in names.split() if name.endswith("*")}
 _DEEPER = {f"{name} {word}": count for count, name, words in DEEPER for word in words.split()}
 SHELLS = frozenset(name for name, row in _BY_NAME.items() if row.runs == "shell")
+
+
+@lru_cache(maxsize=1_000)
+def known_name(word: str) -> str:
+    """The name by which tables know a program: without its folder, and without the `=` by which zsh looks one up.
+
+    >>> known_name("/opt/bin/gsed"), known_name("x86_64-linux-gnu-gcc-12"), known_name("=ls")
+    ('sed', 'gcc', 'ls')
+    """
+    name = word.rpartition("/")[2].removeprefix("=")
+    match = OTHER_NAMES.fullmatch(name)
+    return name if match is None else next(filter(None, match.groups()))
 
 
 @lru_cache(maxsize=1_000)

@@ -248,7 +248,7 @@ NO_RM = [
     "! a=1 >f rm x", "ls | a=1 b=2 >f rm x", "! ! env >f rm x", "ls && ! nice >f rm x | cat", "a=1 <<E rm x\nE", "ls | a=1 <<E >f rm x\nE", ">f <<E rm x\nE", "ls & env >&- \"rm\" x", "env {q}>f rm x",
     # Nodes of the tree that touch are one word, also behind a redirection and in the value of a variable.
     "env >\"a\"\\b rm x", ">'a'\\b rm x", "a=\"\"\\= rm x", "ls | env <<< \"a\"\\b rm x",
-    "<a b=\nrm x", "a= b=\nenv >f rm x",
+    "<a b=\nrm x", "a= b=\nenv >f rm x", "x=y b= # c\nrm n",
     "! { rm x; }", "time { rm x; }", "time -p { ls; rm x; } | cat",
     # Commands in options of one letter among others, and in those of tar without a dash.
     "tar cIf 'rm x' b.tar", "tar cfI b.tar 'rm x' a", "tar -cI'rm x' -f b.tar a", "rsync -ave'rm x' a h:b", "zip -TTrm b.zip a", "zip -qTT rm b.zip a",

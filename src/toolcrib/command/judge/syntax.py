@@ -37,7 +37,7 @@ BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
 SUBSTITUTING = ("command_substitution", "process_substitution")
 QUOTING = ("arithmetic_expansion", "expansion", "heredoc_body", "string", "subscript")
 REDIRECTION = re.compile(r"&?[<>]+[&|]?-?")
-# Nodes that are words, or parts of words, whatever stands in them; and those behind which no word of a command stands.
+# Nodes that are words, or parts of words, whatever stands in them; and nodes that stand between words.
 WHOLE = {
     "ansi_c_string", "arithmetic_expansion", "array", "brace_expression", "command_substitution", "concatenation",
     "expansion", "extglob_pattern", "process_substitution", "raw_string", "simple_expansion", "string",
@@ -255,8 +255,10 @@ def commands_at(node: Node) -> list[list[list[Node]]]:
     end = node.start
     for token in _tokens_from(node):
         sign = is_redirection(token)
-        if not (token.is_named or sign or token.kind == "$") or token.kind in NO_WORDS:
+        if not (token.is_named or sign or token.kind == "$"):
             break
+        if token.kind in NO_WORDS:
+            continue
         if b"\n" in token.raw[end : token.start]:
             if token.start >= node.end:
                 break

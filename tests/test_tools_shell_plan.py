@@ -248,6 +248,8 @@ NO_RM = [
     "! a=1 >f rm x", "ls | a=1 b=2 >f rm x", "! ! env >f rm x", "ls && ! nice >f rm x | cat", "a=1 <<E rm x\nE", "ls | a=1 <<E >f rm x\nE", ">f <<E rm x\nE", "ls & env >&- \"rm\" x", "env {q}>f rm x",
     # Nodes of the tree that touch are one word, also behind a redirection and in the value of a variable.
     "env >\"a\"\\b rm x", ">'a'\\b rm x", "a=\"\"\\= rm x", "ls | env <<< \"a\"\\b rm x",
+    # Substitutions that the parser does not read.
+    "echo ${a:-#} ${PATH#<(rm x)}", "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "cat <<< `true``rm x`", "echo ${PATH/<(rm x)/b}", "echo `ls a`\n`rm x`",
     "<a b=\nrm x", "a= b=\nenv >f rm x", "x=y b= # c\nrm n",
     "! { rm x; }", "time { rm x; }", "time -p { ls; rm x; } | cat",
     # Commands in options of one letter among others, and in those of tar without a dash.
@@ -327,7 +329,7 @@ PERHAPS_RM = [
     "bash /dev/stdin < a.txt", "source <(cat a.txt)", "make -f - < a.txt", "make --eval=\"$x\"", "bash -c 'x=ls; read x < a.txt; $x y'", "trap '$x' EXIT", "eval 'read x; [ -v \"$x\" ]; $x &'", "alias q='ls'; q &",
     "bash run.sh 'rm x'", "sudo ./mytool 'rm x'", "valgrind -v ./a rm", "chroot --skip-chdir / rm x", "sed 's/a/rm x/e' a.txt", "sed 's/one/rm/ge' a.txt", "sed -n '1{s|one|rm|;e\n}' a.txt", "sed -e p -e '$e' a.txt", "sed 's%a%rm x%e' a.txt", "sed 's_a_rm x_e' a.txt", "sed '0~3e' a.txt", "sed '/a/,+2e' a.txt", "sed sxaxbxe a.txt", "sed 's[a[rm x[e' a.txt", "sed 's\\a\\b\\ g e' a.txt", "sed 's/[/]/b/e' a.txt", "sed '\\xaxe' a.txt", "sed --expression=e a.txt", "sed --expr=e a.txt", "sed -ne p -e e a.txt", "sed -f /dev/stdin a.txt < b.sed", "sed -nf- < b.sed", "sed -e 'a\\' -e x -e e a.txt",
     "sed 'y/e/x/;e' a.txt", "sed '#e\ne' a.txt", "sed 's/a/b/w f\ne' a.txt", "sed '1e $x' a.txt", "sed 's/a\\c/b/e' a.txt", "sed 'ba#x;e' a.txt", "sed -n '$!{/[[:alpha:]/]/e\n}' a.txt", "sed '1e \\x72m x' a.txt", "awk '{ system($0) }' a.txt", "awk -v c='rm x' 'BEGIN{system(c)}'", "awk '{ $0 | getline }' a.txt", "awk '{ print $0 | \"sh\" }' a.txt", "awk '{ print | $0 }' a.txt", "perl -e 'exec(@ARGV)' rm x", "ruby -e 'exec *ARGV' rm x", "php -r 'shell_exec($x);'", "perl -ne 'system $_' a.txt", "node -e 'require(\"child_process\").execSync(x)'", "sqlite3 a.db '.once |rm x'", "sqlite3 a.db '.sh rm x'", "dc <<< '!rm x'",
-    "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "echo ${PATH/<(rm x)/b}", "cat <<< `true``rm x`", "echo ${a:-#} ${PATH#<(rm x)}", "echo \"$'`read x < a.txt; $x y`'\" ${x:-`$x`}", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
+    "echo \"$'`read x < a.txt; $x y`'\" ${x:-`$x`}", "echo ${a:-`x=ls; read x < a.txt; $x y`}", "for x in \"a[\\$(rm x)]\"; do echo $((x)); done",
 ]  # fmt: skip
 
 

@@ -34,6 +34,7 @@ SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t]#|=[=~]")
 SEPARATES = b" \t;|&()<>`"
 CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
+PARENTHESIS = re.compile(rb"[()]")
 SUBSTITUTING = ("command_substitution", "process_substitution")
 QUOTING = ("arithmetic_expansion", "expansion", "heredoc_body", "string", "subscript")
 REDIRECTION = re.compile(r"&?[<>]+[&|]?-?")
@@ -322,12 +323,13 @@ def joined_tree(text: str) -> tuple[Node, bool]:
 
 def unparsed_scripts(root: Node) -> Iterator[str]:
     """The scripts in substitutions that bash runs and the parser does not read: backticks in a here-document, in
-    `${x:-…}` and within other backticks. In place of `$(…)` and `<(…)`, which it does not read in `${x#…}`, a text
-    with an error is given, because nobody knows where they end."""
+    `${x:-…}` and within other backticks; and `$(…)` and `<(…)` in `${x#…}`. With the last, and where it takes two
+    backticks for one sign, a text with an error is given too, because nobody knows where they end."""
     if not any(sign in root.raw for sign in (b"`", b"$(", b"<(", b">(")):
         return
     # 1 for each byte of a token of the parser, and of text that bash takes as it stands or that is given.
     known = bytearray(len(root.raw))
+    split: set[int] = set()  # where substitutions begin that were split at their backticks
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -336,6 +338,10 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
             yield script
         if node.kind == "``":  # the end of a substitution and the beginning of another, taken for one token
             yield ")"
+            around = _substitution_around(node)
+            if around.start not in split:
+                split.add(around.start)
+                yield from around.text.split("`")[1::2]
         if script is not None or (not node.is_named and node.kind not in "<>") or _is_literal(node):
             known[node.start : node.end] = b"\1" * (node.end - node.start)
         else:
@@ -345,9 +351,29 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
         at = found.start()
         if at < end or known[at] or found[0][:1] == b"\\":
             continue
-        quoted = BACKTICKED.match(root.raw, at)
-        end = quoted.end() + 1 if quoted else at
-        yield _in_backticks(quoted[1].decode("utf-8", "replace")) if quoted else ")"
+        if quoted := BACKTICKED.match(root.raw, at):
+            end = quoted.end() + 1
+            yield _in_backticks(quoted[1].decode("utf-8", "replace"))
+        else:
+            end = _closing(root.raw, at)
+            yield from (")", root.raw[at + 2 : end].decode("utf-8", "replace"))
+
+
+def _substitution_around(node: Node) -> Node:
+    """The innermost substitution that a node stands in, or the whole text."""
+    while node.parent is not None and node.kind not in SUBSTITUTING:
+        node = node.parent
+    return node
+
+
+def _closing(raw: bytes, at: int) -> int:
+    """Where the first parenthesis behind a place is closed, or the end of the text. Quotes are not looked at."""
+    depth = 0
+    for found in PARENTHESIS.finditer(raw, at):
+        depth += 1 if found[0] == b"(" else -1
+        if not depth:
+            return found.start()
+    return len(raw)
 
 
 def _escaped_script(node: Node) -> str | None:

@@ -34,7 +34,7 @@ SUSPICIOUS = re.compile(rb"\n\\|[^\n\t ;|&(){]#|\\[ \t]#|=[=~]")
 SEPARATES = b" \t;|&()<>`"
 CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\n")
 BACKTICKED = re.compile(rb"`((?:\\.|[^`\\])*)", re.DOTALL)
-PARENTHESIS = re.compile(rb"[()]")
+QUOTED_OR_PARENTHESIS = re.compile(rb"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[()]", re.DOTALL)
 SUBSTITUTING = ("command_substitution", "process_substitution")
 QUOTING = ("arithmetic_expansion", "expansion", "heredoc_body", "string", "subscript")
 REDIRECTION = re.compile(r"&?[<>]+[&|]?-?")
@@ -367,10 +367,10 @@ def _substitution_around(node: Node) -> Node:
 
 
 def _closing(raw: bytes, at: int) -> int:
-    """Where the first parenthesis behind a place is closed, or the end of the text. Quotes are not looked at."""
+    """Where the first parenthesis behind a place is closed that stands in no quotes, or the end of the text."""
     depth = 0
-    for found in PARENTHESIS.finditer(raw, at):
-        depth += 1 if found[0] == b"(" else -1
+    for found in QUOTED_OR_PARENTHESIS.finditer(raw, at):
+        depth += (found[0] == b"(") - (found[0] == b")")
         if not depth:
             return found.start()
     return len(raw)

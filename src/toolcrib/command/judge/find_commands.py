@@ -196,10 +196,10 @@ class _Reader:
                 self._assign(node)
             if node.kind == "for_statement":
                 self._assign_each(node)
-            if node.kind == "redirected_statement" and (body := node.field("body")) is not None:
-                for redirect in node.children[body.place + 1 :][:1]:
-                    redirected = self._commands_at(redirect)[0]
-                    given, writes = redirected.given or given, writes + redirected.writes
+            body = node.field("body") if node.kind == "redirected_statement" else None
+            if body is not None and body is not node.children[-1]:
+                redirected = self._commands_at(node.children[body.place + 1])[0]
+                given, writes = redirected.given or given, writes + redirected.writes
             elif _begins_command(node):
                 self.commands += (
                     FoundCommand(one.argv, before, one.given or given, writes + one.writes)
@@ -252,21 +252,21 @@ class _Reader:
         writes: list[str] = []
         into = words
         for part in parts:
-            sign = part[0]
-            if is_redirection(sign):
-                into = given if sign.kind == "<<<" else writes if ">" in sign.kind else []
-                if sign.kind in CLOSES:
-                    into = words
-                elif sign.kind != "<<<" and sign.parent is not None:
-                    given += [body.text for body in sign.parent.children if body.kind == "heredoc_body"]
-            elif not _names_descriptor(part) and (
-                words or into is not words or sign.kind != "variable_assignment"
-            ):
-                found = self._words_of(part)
-                if sign.kind == "process_substitution":
-                    given += (text for text in found if text != UNKNOWN)
-                into += found
-                into = words
+            first = part[0]
+            if is_redirection(first):
+                operands = given if first.kind == "<<<" else writes if ">" in first.kind else []
+                into = words if first.kind in CLOSES else operands
+                if first.kind in ("<<", "<<-") and first.parent is not None:
+                    given += [body.text for body in first.parent.children if body.kind == "heredoc_body"]
+                continue
+            is_set_before = first.kind == "variable_assignment" and into is words and not words
+            if is_set_before or _names_descriptor(part):
+                continue
+            found = self._words_of(part)
+            if first.kind == "process_substitution":
+                given += (text for text in found if text != UNKNOWN)
+            into += found
+            into = words
         argv: list[str] = []
         for word in words:
             argv += _expanded(word) if len(argv) < MAX_EXPANDED else [word]

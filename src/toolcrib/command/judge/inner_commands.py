@@ -140,7 +140,9 @@ def _of_start(argv: Sequence[str], depth: int, *, launched: bool, proved: bool) 
         return
     yield tuple(argv)
     name = known_name(argv[0])
-    yield from ((other, *argv[1:]) for other in {argv[0].rpartition("/")[2], name} - {argv[0]})
+    for other in dict.fromkeys((argv[0].rpartition("/")[2], name)):
+        if other != argv[0]:
+            yield (other, *argv[1:])
     if name.startswith("git-"):
         argv, name = ["git", name[4:], *argv[1:]], "git"
         yield tuple(argv)

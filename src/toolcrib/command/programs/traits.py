@@ -136,7 +136,6 @@ _DEEPER = {f"{name} {word}": count for count, name, words in DEEPER for word in 
 SHELLS = frozenset(name for name, row in _BY_NAME.items() if row.runs == "shell")
 
 
-@lru_cache(maxsize=1_000)
 def known_name(word: str) -> str:
     """The name by which tables know a program: without its folder, and without the `=` by which zsh looks one up.
 

@@ -1,9 +1,11 @@
 """Traps of signatures: where the context stands, what a partial has filled, what is read late."""
 
 import dataclasses
+import datetime as dt
 import functools
 from collections.abc import Iterable
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal, Optional
 
 import pytest
 from pydantic import BaseModel
@@ -119,3 +121,38 @@ def test_items_of_an_iterable_are_checked_before_the_tool_runs(fn: Any, kind: An
     assert box.call_sync("give", {"numbers": ["1"]}).text == "[[1], [1], [1]]"
     for wrong in ("many", {"a": 1}, [1, "many"], [[1]]):
         assert box.call_sync("give", {"numbers": wrong}).code == "invalid_arguments", wrong
+
+
+class Node(BaseModel):
+    value: int
+    next: Optional["Node"] = None
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        *((int, text) for text in ('"5"', "5.0", "true", '"five"', "null")),
+        *((Decimal, text) for text in ("1.50", '"1.50"', '"1_000"', "0.12345678901234567890")),
+        *((float, text) for text in ("1", "NaN", "1e999", "12345678901234567890123")),
+        *((Literal[1, 2], text) for text in ("1", "true")),
+        *((dt.date, text) for text in ('"2024-12-31"', '"2024"')),
+        *((int | None, text) for text in ("1", "null")),
+        *((dict[int, int], text) for text in ('{"1":1}', '{"01":1}')),
+        *((Iterable[int], text) for text in ("[1]", '"12"', "[true]")),
+        *(
+            (Node, text)
+            for text in ('{"value":1,"next":{"value":2}}', '{"value":1,"more":2}', '{"value":"x"}')
+        ),
+    ],
+)
+def test_further_arguments_of_any_name_are_read_as_strictly_as_named_ones(kind: Any, written: str) -> None:
+    def named(first: Node | None, x: kind) -> str:
+        return repr(x)
+
+    def unnamed(first: Node | None, **more: kind) -> str:
+        return repr(more["x"])
+
+    box = Toolbox([tool(fn, effect=READ, secrets=()) for fn in (named, unnamed)])
+    alike, given = (box.call_sync(name, f'{{"x":{written}}}') for name in ("named", "unnamed"))
+    assert (given.text.replace("unnamed", "named"), given.code) == (alike.text, alike.code)
+    assert [edit.kind for edit in given.edits] == [edit.kind for edit in alike.edits]

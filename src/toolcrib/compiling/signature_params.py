@@ -27,14 +27,13 @@ NOT_FROM_A_MODEL = {
 def signature_params(signature: Signature, tool: str) -> Params:
     """The params of a signature, with the defaults and descriptions that it gives."""
     fields: dict[str, Any] = {}
-    extras: Any = None
+    extras = ""
     for parameter in signature.parameters:
         if parameter.hint is Any and parameter.required and parameter.name in NOT_FROM_A_MODEL:
             raise ToolDefinitionError(f"tool {tool!r}: {NOT_FROM_A_MODEL[parameter.name]}")
         hint = modern(parameter.hint)
         if parameter.kind is VAR_KEYWORD:
-            extras = hint
-            continue
+            extras = parameter.name
         if parameter.kind is VAR_POSITIONAL:
             hint = list[hint]  # type: ignore[valid-type] # a type known only at run time
         # `TypedParams` fills a required nullable field with None.

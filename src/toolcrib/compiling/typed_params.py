@@ -66,15 +66,15 @@ class TypedParams:
             )
 
     @classmethod
-    def of_type(cls, kind: Any, *, tool: str, extras: Any = None) -> TypedParams:
-        """Params of a model, dataclass or TypedDict; `extras` is the type of fields that are not named."""
+    def of_type(cls, kind: Any, *, tool: str, extras: str = "") -> TypedParams:
+        """Params of a model, dataclass or TypedDict; what is not named is as its field `extras`, if there is one."""
         from toolcrib.compiling.json_schema import json_schema_of
 
         try:
             kind = modern(kind)
             core = strict(core_schema_of(kind))
-            if extras is not None:
-                core = {**core, "extra_behavior": "allow", "extras_schema": core_schema_of(extras)}
+            if extras:
+                core = _with_extras(core, extras)
             raw = json_schema_of(core)
         except Exception as problem:
             raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{why_no_schema(problem)}") from problem
@@ -86,16 +86,16 @@ class TypedParams:
         fields: Mapping[str, tuple[Any, bool]],
         *,
         tool: str,
-        extras: Any = None,
+        extras: str = "",
         reserved: tuple[str, ...] = (),
     ) -> TypedParams:
         """Params of named fields, each given as (type, required), as a plain signature has them.
 
-        `extras` is the type of further arguments of any name; `reserved` names are refused among those.
+        The field `extras` has the type of further arguments of any name; `reserved` names are refused among those.
         The fields stand in a TypedDict, whose keys may have any name, also `schema`, `copy` or `_x`. If all
         types are plain ones, their compiled parts are reused between tools.
         """
-        reused = None if extras is not None else _plain_fields(fields)
+        reused = None if extras else _plain_fields(fields)
         if reused is not None:
             return cls(*reused, tool=tool, kind=dict)
         import typing_extensions
@@ -108,7 +108,7 @@ class TypedParams:
         made = build("Arguments", hints)
         made.__pydantic_config__ = {"extra": "forbid"}
         params = cls.of_type(made, tool=tool, extras=extras)
-        if extras is not None and reserved:
+        if extras and reserved:
             params._reserved, params._count_alone = reserved, None
         return params
 
@@ -202,6 +202,19 @@ def _are_exact(numbers: list[bytes]) -> bool:
         return to_json(from_json(text)) == text
     except ValueError:
         return False
+
+
+def _with_extras(core: Any, name: str) -> Any:
+    """The core schema of a TypedDict of which one field is for all keys that are not named."""
+    if core["type"] == "definitions":
+        return {**core, "schema": _with_extras(core["schema"], name)}
+    fields = dict(core["fields"])
+    return {
+        **core,
+        "fields": fields,
+        "extra_behavior": "allow",
+        "extras_schema": fields.pop(name)["schema"],
+    }
 
 
 def _plain_fields(fields: Mapping[str, tuple[Any, bool]]) -> tuple[Any, Any] | None:

@@ -66,6 +66,11 @@ def test_what_is_no_server_is_named_when_the_toolset_is_made(mistake: Callable[[
         mistake()
 
 
+def test_a_server_that_is_switched_off_needs_no_command() -> None:
+    """An entry may be kept for later, or be one of which a project's file only says that it is off."""
+    assert McpToolset([McpServer("calc", enabled=False)]).servers() == []
+
+
 async def test_a_face_may_be_handed_in_as_the_server_that_it_has() -> None:
     face = McpFace(Toolbox([prefixed(McpToolset(in_process={"calc": calculator()}), "my_")], autonomy="full"))
     async with Toolbox([McpToolset(in_process={"all": face})], autonomy="full") as box:

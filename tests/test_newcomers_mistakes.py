@@ -405,6 +405,18 @@ def test_a_generic_base_of_tools_may_be_given_the_types() -> None:
         assert (made.spec.output_schema or {})["items"]["required"] == ["a", "b"]
 
 
+class Renamed(Below, Tool[PairData, str], name="renamed", effect=Effect.READ, secrets=()):
+    """A tool with params of its own, which shares the code of another."""
+
+    def execute(self, params: PairData, ctx: Context) -> str:  # type: ignore[override]
+        return repr(params)
+
+
+def test_what_a_class_gives_tool_itself_counts_before_what_another_base_gave() -> None:
+    assert Toolbox([Renamed]).call_sync("renamed", {"a": 2}).text == "PairData(a=2, b=1)"
+    assert Renamed.spec.output_schema is None
+
+
 def test_a_function_takes_params_and_context_in_any_order_and_under_any_name() -> None:
     def swapped(ctx: Context, pair: Pair) -> int:
         return pair.a * pair.b

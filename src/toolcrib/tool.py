@@ -204,11 +204,16 @@ def result_type(cls: type[Any]) -> Any:
 
 
 def _types_of(cls: type[Any]) -> tuple[Any, ...] | None:
-    """The `P` and `R` of a tool class. A generic class between it and Tool may have given them names of its own."""
-    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+    """The `P` and `R` of a tool class: what it gives Tool itself counts before what its other bases give.
+
+    A generic class between it and Tool may have given them names of its own.
+    """
+    bases = cls.__dict__.get("__orig_bases__", cls.__bases__)
+    for base in bases:
+        if get_origin(base) is Tool:
+            return get_args(base)
+    for base in bases:
         origin, given = get_origin(base) or base, get_args(base)
-        if origin is Tool:
-            return given or None
         if isinstance(origin, type) and issubclass(origin, Tool) and (types := _types_of(origin)):
             named = dict(zip(getattr(origin, "__parameters__", ()), given, strict=False))
             return tuple(_filled(type_, named) for type_ in types)

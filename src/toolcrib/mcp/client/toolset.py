@@ -395,7 +395,7 @@ def _configured(servers: Iterable[Any]) -> Iterator[McpServer]:
         if not isinstance(server, McpServer):
             example = "McpServer('time', command=['uvx', 'mcp-server-time'])"
             raise TypeError(f"servers are McpServer objects, such as {example}; got {server!r}")
-        if not server.command and not server.url:
+        if server.enabled and not server.command and not server.url:
             raise ValueError(f"MCP server {server.name!r}: give a command or a url")
         yield server
 

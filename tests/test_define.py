@@ -589,6 +589,7 @@ class Forecast(BaseModel):
     degrees: float
 
 
+INTEGERS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}}
 OUTPUTS: list[tuple[Any, dict[str, Any] | None]] = [
     (str, None),
     (None, None),
@@ -608,7 +609,20 @@ OUTPUTS: list[tuple[Any, dict[str, Any] | None]] = [
     (abc.AsyncGenerator, None),
     (typing.Awaitable, None),
     (Annotated[abc.Iterator[str], "the lines"], None),
-    (Annotated[abc.AsyncGenerator[Forecast, None], Field(description="one by one")], None),
+    (Annotated[abc.AsyncGenerator[int, None], Field(description="one by one")], {**INTEGERS, "description": "one by one"}),
+    (abc.Iterator[int], INTEGERS),
+    (abc.AsyncIterator[int], INTEGERS),
+    (abc.Generator[int, None, None], INTEGERS),
+    (abc.Generator[Any, None, int], {"type": "integer"}),
+    (abc.Generator[Any, None, int | None], None),
+    (abc.Generator[int, None, Any], None),
+    (abc.Iterator[int | str], None),
+    (abc.Iterator[Literal["a", "b"]], None),
+    (abc.Iterator[bytes], None),
+    (abc.Iterator[Any], None),
+    (abc.Iterable[int], INTEGERS),
+    (abc.Iterable[str], {"type": "array", "items": {"type": "string"}}),
+    (abc.Iterable[Text], None),
     (abc.Coroutine[Any, Any, Annotated[abc.AsyncIterator[str], "lines"]], None),
     (abc.Iterator[str] | None, None),
     (Annotated[str, "the text"], None),
@@ -634,8 +648,17 @@ def test_async_and_generators_have_the_schema_of_what_they_give() -> None:
     async def parts() -> typing.AsyncIterator[str]:
         yield ""
 
-    assert tool(slowly, effect=READ, secrets=()).definition().spec.output_schema is not None
-    assert tool(parts, effect=READ, secrets=()).definition().spec.output_schema is None
+    def lines() -> abc.Iterable[str]:  # joined to one text
+        yield ""
+
+    def numbers() -> abc.Iterable[int]:
+        yield 1
+
+    schemas = [
+        tool(fn, effect=READ, secrets=()).definition().spec.output_schema
+        for fn in (slowly, parts, lines, numbers)
+    ]
+    assert [schema and schema["type"] for schema in schemas] == ["object", None, None, "array"]
 
 
 # -- three moments

@@ -331,6 +331,103 @@ async def test_a_function_may_return_a_generator_that_it_made() -> None:
     assert [(await box.call(name)).text for name in ("steps", "async_steps")] == ["one, two"] * 2
 
 
+class OfNumbers(BaseModel):
+    numbers: Iterable[int]
+
+
+def not_annotated() -> Any:
+    return (letter for letter in "ab")
+
+
+def texts() -> Iterable[str]:
+    return (letter for letter in "ab")
+
+
+def integers() -> Iterable[int]:
+    yield from range(2)
+
+
+def no_integers() -> Iterator[int]:
+    yield from ()
+
+
+async def async_integers() -> AsyncIterator[int]:
+    yield 1
+
+
+def a_range() -> Iterable[int]:
+    return range(2)
+
+
+def of_a_model() -> OfNumbers:
+    return OfNumbers(numbers=[1])
+
+
+class Steps(Tool[None, list[str]], name="steps", effect=READ, secrets=()):
+    def execute(self, params: None, ctx: Context) -> Iterator[str]:
+        yield from "ab"
+
+
+@pytest.mark.parametrize(
+    ("given", "structured"),
+    [
+        (texts, ["a", "b"]),
+        (integers, [0, 1]),
+        (no_integers, []),
+        (async_integers, [1]),
+        (a_range, [0, 1]),
+        (of_a_model, {"numbers": [1]}),
+        (Steps, ["a", "b"]),
+        (tool(in_steps, name="in_steps", effect=READ, secrets=(), output_schema=list[str]), ["one, ", "two"]),
+    ],
+)
+async def test_what_is_iterable_is_a_list_of_what_its_annotation_says(given: Any, structured: Any) -> None:
+    made = given if hasattr(given, "facts") else tool(given, effect=READ, secrets=())
+    result = await Toolbox([made]).call(made.facts.name, {})
+    assert (result.structured, result.is_error) == (structured, False)
+
+
+async def test_a_plain_function_that_returns_a_generator_gives_a_list() -> None:
+    """Its texts are not joined, which they are of a generator function."""
+    assert (
+        await Toolbox([tool(not_annotated, effect=READ, secrets=())]).call("not_annotated")
+    ).text == '["a","b"]'
+
+
+@pytest.mark.parametrize("returns", [Iterable[int], Iterator[int], dict[str, Iterable[int]]])
+async def test_each_item_of_an_iterable_result_has_to_fit(returns: Any) -> None:
+    def give() -> Any:
+        return {"a": ["many"]} if "dict" in repr(returns) else ["many"]
+
+    give.__annotations__["return"] = returns
+    box = Toolbox([tool(give, effect=READ, secrets=())])
+    log = box.events()
+    result = await box.call("give")
+    box.unsubscribe(log)
+    assert "does not match the schema" in result.text and result.structured is None
+    assert ["valid integer" in e.problem async for e in log if isinstance(e, CallFinished)] == [True]
+
+
+async def test_a_generator_below_an_async_decorator_runs_on_a_thread() -> None:
+    threads = set()
+
+    @logged_async
+    def steps() -> Iterator[str]:
+        threads.add(threading.current_thread())
+        yield "."
+
+    @logged_async
+    def endless() -> Iterator[str]:
+        while True:
+            time.sleep(0.01)
+            yield "."
+
+    box = Toolbox([tool(fn, effect=READ, secrets=(), timeout=0.05) for fn in (steps, endless)])
+    assert (await box.call("steps")).text == "."
+    assert (await box.call("endless")).code == "timed_out"
+    assert threading.current_thread() not in threads
+
+
 async def test_a_slow_decorated_generator_runs_on_a_thread_and_is_stopped_in_time() -> None:
     threads = set()
 

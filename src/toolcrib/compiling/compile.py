@@ -10,6 +10,7 @@ from typing import Any
 from toolcrib.compiling.annotations import innermost
 from toolcrib.compiling.definition import Definition, Hook
 from toolcrib.compiling.docstring import parse_docstring
+from toolcrib.compiling.output import yielded_type
 from toolcrib.compiling.params import Params, add_to_schema, is_described, make_params
 from toolcrib.compiling.params_argument import POSITIONAL, params_argument
 from toolcrib.compiling.signature import Parameter, Signature, read_signature
@@ -35,7 +36,8 @@ def compile_class(
     if not isinstance(kind, Mapping):
         _describe_parameters(params, parse_docstring(getattr(kind, "__doc__", None) or "")[1])
     made = {name: _method(name) for name in hooks}
-    return Definition(facts, description, params, start, _mode(execute, facts), made, returns, True)
+    mode = _mode(execute, facts)
+    return Definition(facts, description, params, start, mode, made, returns, True, _yields(execute))
 
 
 def compile_function(
@@ -72,11 +74,9 @@ def compile_function(
         name: _function_hook(hook, defaults if name in params_hooks else {}) for name, hook in hooks.items()
     }
     yields = _yields(fn)
-    returns = (
-        Any if yields else signature.returns
-    )  # an Iterable[str] would mean a list, and its texts are joined
+    returns = yielded_type(signature.returns) if yields else signature.returns
     return Definition(
-        facts, description, params, start, _mode(fn, facts), made, returns, wants_context or yields
+        facts, description, params, start, _mode(fn, facts), made, returns, wants_context, yields
     )
 
 

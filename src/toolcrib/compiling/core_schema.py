@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidat
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
 __all__ = [
+    "checked_at_once",
     "core_schema_of",
     "exact_floats",
     "has_reference",
@@ -161,6 +162,12 @@ def _with_extras(core: Any, behaviour: str) -> Any:
     if str(core.get("type")).startswith("function-"):
         return {**core, "schema": _with_extras(core.get("schema"), behaviour)}
     return core
+
+
+def checked_at_once(core: Any) -> Any:
+    """A core schema with lists for what is iterable, whose items Pydantic would check only when they are read."""
+    new = _with_parts(core, checked_at_once)
+    return {**new, "type": "list"} if isinstance(new, dict) and new.get("type") == "generator" else new
 
 
 def exact_floats(core: Any) -> Any:

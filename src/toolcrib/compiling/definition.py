@@ -56,6 +56,7 @@ class Definition:
         hooks: dict[str, Hook],
         returns: Any,
         wants_context: bool,
+        yields: bool = False,
     ) -> None:
         self.facts = facts
         self.description = description
@@ -69,9 +70,9 @@ class Definition:
         self.judged_closely = facts.delegates or "accesses" in hooks  # its effect alone does not decide
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
-        self.wants_context = wants_context
+        self.wants_context = wants_context or yields
         self.needs_care = _needs_care(params.schema, facts.name)
-        self.output = Output(returns, facts.name, facts.output_schema)
+        self.output = Output(returns, facts.name, facts.output_schema, yields=yields)
         self.known_spec: ToolSpec | None = None  # set at the first list
         self._identity = ""
 

@@ -5,18 +5,33 @@ from __future__ import annotations
 import collections.abc as abc
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import UnionType
-from typing import Annotated, Any, LiteralString, Never, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    LiteralString,
+    Never,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from toolcrib.content import Json, Media, Text
 from toolcrib.errors import ToolDefinitionError
 from toolcrib.result import ToolResult
 
-__all__ = ["Output"]
+__all__ = ["Output", "yielded_type"]
 
 MAX_EXPLAINED = 200_000  # characters of a result of which each failure is described
 NOT_EXPLAINED = "the result does not fit the schema, and is too large to say where"
 ANY_DICT = (dict, dict[str, Any])
+ITERATORS = (abc.AsyncIterator, abc.AsyncGenerator, abc.AsyncIterable, abc.Iterator, abc.Generator)
+SEVERAL = (list, tuple, abc.Iterable)
+UNKNOWN = (Any, object, inspect.Parameter.empty)
 UNSTRUCTURED = (
     Any,
     str,
@@ -34,10 +49,11 @@ UNSTRUCTURED = (
 class Output:
     """A tool's declared result: its JSON Schema (None for plain text and content parts) and its check."""
 
-    __slots__ = ("_adapter", "_validator", "fitting", "schema", "to_json")
+    __slots__ = ("_adapter", "_joins_texts", "_validator", "fitting", "schema", "to_json")
 
-    def __init__(self, returns: Any, tool: str, declared: Any = None) -> None:
+    def __init__(self, returns: Any, tool: str, declared: Any = None, *, yields: bool = False) -> None:
         self.schema: dict[str, Any] | None = None
+        self._joins_texts = yields  # also the texts of a generator that a plain function makes, if it says so
         self._adapter: Any = None
         self._validator: Any = None
         self.fitting: type | None = None  # a type whose values all fit: models are validated when made
@@ -46,6 +62,7 @@ class Output:
             self._of_schema(declared, tool)
             return
         hint = _delivered(returns if declared is None else declared)
+        self._joins_texts = yields or hint not in UNKNOWN
         if declared is None and not _is_structured(hint):
             return
         from toolcrib.compiling.core_schema import why_no_schema
@@ -65,7 +82,14 @@ class Output:
             self.fitting = dict
         elif isinstance(hint, type) and hasattr(hint, "model_fields"):
             self.fitting = hint
-        self.to_json = self._adapter.serializer.to_json
+        self.to_json = getattr(self._adapter, "to_json", self._adapter.serializer.to_json)
+
+    def of_items(self, items: list[Any]) -> Any:
+        """What a generator yielded as one value: texts are joined, unless a list is declared; all else is a list."""
+        is_list = self.schema is not None and self.schema.get("type") == "array"
+        if self._joins_texts and not is_list and all(isinstance(item, str) for item in items):
+            return "".join(items)
+        return items
 
     def without_half_pairs(self, value: Any, problem: ValueError) -> bytes:
         """The JSON of a value with half a surrogate pair, which `to_json` refuses. Raises all other problems."""
@@ -132,7 +156,8 @@ class _PlainAdapter:
     def __init__(self, core: Any) -> None:
         from pydantic_core import SchemaSerializer, SchemaValidator
 
-        self.validator, self.serializer = SchemaValidator(core), SchemaSerializer(core)
+        # Prebuilt validators of nested models would bring back what was changed.
+        self.validator, self.serializer = SchemaValidator(core, None, False), SchemaSerializer(core)
 
 
 def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
@@ -143,23 +168,28 @@ def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
         return _PlainAdapter(plain[0]), plain[1]
     from pydantic import TypeAdapter
 
+    from toolcrib.compiling.core_schema import checked_at_once, has_type
     from toolcrib.compiling.typed_dicts import modern
 
     made: Any = TypeAdapter(modern(hint))
-    return made, made.json_schema(mode="serialization")
+    schema = made.json_schema(mode="serialization")
+    if has_type(made.core_schema, "generator"):
+        made = _PlainAdapter(checked_at_once(made.core_schema))
+        made.to_json = partial(made.serializer.to_json, fallback=list)  # a range, the values of a dict
+    return made, schema
 
 
 def _delivered(hint: Any) -> Any:
     """The type of what a tool gives in the end, from its return annotation.
 
-    That is the X of Awaitable[X] and Coroutine[..., X], and Any for generators, whose values are joined to a result.
+    That is the X of Awaitable[X] and Coroutine[..., X], and of a generator what it yields, as an Iterable or text.
     Annotated[X, ...] is kept only where the X has a schema, which its metadata then belong to.
     """
     origin = get_origin(hint) or hint
     if origin in (abc.Awaitable, abc.Coroutine):
         return _delivered((get_args(hint) or (Any,))[-1])
-    if origin in (abc.AsyncIterator, abc.AsyncGenerator, abc.AsyncIterable, abc.Iterator, abc.Generator):
-        return Any
+    if origin in ITERATORS:
+        return yielded_type(hint)
     if origin is Annotated:
         inner, *metadata = get_args(hint)
         delivered = _delivered(inner)
@@ -169,6 +199,40 @@ def _delivered(hint: Any) -> Any:
     return hint
 
 
+def yielded_type(hint: Any) -> Any:
+    """The type of what a generator function with this return annotation gives in the end.
+
+    That is what the generator returns, or else an Iterable of what it yields, or one text where that may be texts.
+    """
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is Annotated:
+        return _delivered(Annotated[yielded_type(arguments[0]), *arguments[1:]])
+    if origin not in (*ITERATORS, abc.Iterable):
+        return Any
+    returned = arguments[2] if len(arguments) == 3 else None
+    if returned not in (None, type(None)):
+        return _delivered(returned) if not _may_be(type(None), returned) else Any
+    return abc.Iterable[arguments[0]] if arguments and not _may_be(str, arguments[0]) else str
+
+
+def _may_be(kind: type, hint: Any) -> bool:
+    """Whether a value of a type may be of this kind; True where nobody can tell."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(_may_be(kind, member) for member in get_args(hint))
+    if origin is Annotated:
+        return _may_be(kind, get_args(hint)[0])
+    if origin is Literal:
+        return any(isinstance(value, kind) for value in get_args(hint))
+    for inner in ("__supertype__", "__value__"):  # of a NewType and of a type alias
+        if hasattr(hint, inner):
+            return _may_be(kind, getattr(hint, inner))
+    if hint is None:
+        return kind is type(None)
+    known = origin or hint
+    return not isinstance(known, type) or issubclass(known, kind) or known is object
+
+
 def _is_structured(hint: Any) -> bool:
     """Whether a result type has a schema that tells a model something: not text, bytes, parts, None, Any or Never."""
     if hint in UNSTRUCTURED or isinstance(hint, TypeVar):
@@ -176,8 +240,8 @@ def _is_structured(hint: Any) -> bool:
     if isinstance(hint, type) and issubclass(hint, ToolResult | Text | Json | Media | str | bytes):
         return False
     arguments = [item for item in get_args(hint) if item is not type(None)]
-    if arguments and get_origin(hint) in (list, tuple, Union, UnionType):
+    if arguments and get_origin(hint) in (*SEVERAL, Union, UnionType):
         return all(item is ... or _is_structured(item) for item in arguments) or (
-            get_origin(hint) in (list, tuple) and all(item in (str, ...) for item in arguments)
+            get_origin(hint) in SEVERAL and all(item in (str, ...) for item in arguments)
         )
     return True

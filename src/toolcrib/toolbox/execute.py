@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.context import Context, Host
@@ -21,7 +22,7 @@ from toolcrib.toolbox.deadline import Deadline, DeadlinePassed, NotStarted, Will
 from toolcrib.toolbox.decide import Decider
 from toolcrib.toolbox.forgotten_await import forgotten_await
 from toolcrib.toolbox.large_results import LARGE, on_thread, size_of
-from toolcrib.toolbox.modes import COROUTINE, MODES, settled
+from toolcrib.toolbox.modes import MODES, settled
 from toolcrib.toolbox.output import deliver
 from toolcrib.toolbox.runaway import RunawayCalls
 from toolcrib.toolbox.stats import Statistics
@@ -176,7 +177,7 @@ class Execution(Deadline):
         except StopIteration as odd:
             raise RuntimeError("the tool raised StopIteration") from odd
         # An awaitable object cannot be stepped by hand, and a wrapper may have hidden a plain function.
-        return coro if type(coro) is COROUTINE else settled(coro)
+        return coro if type(coro) is CoroutineType else settled(coro, definition.output)
 
     def _failure(self, error: BaseException) -> ToolResult:
         """The result for an exception of a tool; the traceback of a crash is kept for the operator."""

@@ -6,44 +6,52 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolcrib.context import Context
 from toolcrib.errors import Cancelled
 from toolcrib.prepared import ResolvedTool
 from toolcrib.toolbox.deadline import NotStarted, WillNotStop
-from toolcrib.toolbox.output import gathered
 from toolcrib.toolbox.registry import Entry
 from toolcrib.toolbox.threads import BRIEF_WAIT, Workers
 
-__all__ = ["COROUTINE", "MODES", "settled"]
+if TYPE_CHECKING:
+    from toolcrib.compiling.output import Output
+
+__all__ = ["MODES", "settled"]
 
 THREAD_GRACE = 1.0  # seconds that a worker thread has to see ctx.cancelled
 
 
 async def _here(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
-    return await settled(tool.definition.start(tool.instance, params, ctx), ctx)
+    output = tool.definition.output
+    value = await settled(tool.definition.start(tool.instance, params, ctx), output, ctx)
+    if not isinstance(value, GeneratorType):
+        return value
+    return await _on_worker(workers, grace, tool.entry, _yielded, (value, output, ctx), ctx)
 
 
 async def _thread(workers: Workers, grace: float, tool: ResolvedTool, params: Any, ctx: Any) -> Any:
+    output = tool.definition.output
+
     def work() -> Any:
         value = tool.definition.start(tool.instance, params, ctx)
-        return _yielded(value, ctx) if isinstance(value, GeneratorType) else value
+        return _yielded(value, output, ctx) if isinstance(value, GeneratorType) else value
 
-    return await settled(await _on_worker(workers, grace, tool.entry, work, (), ctx), ctx)
+    return await settled(await _on_worker(workers, grace, tool.entry, work, (), ctx), output, ctx)
 
 
 MODES: dict[str, Any] = {"async": _here, "inline": _here, "thread": _thread}
 
 
-def _yielded(steps: GeneratorType[Any, Any, Any], ctx: Context[Any] | None) -> Any:
+def _yielded(steps: GeneratorType[Any, Any, Any], output: Output, ctx: Context[Any] | None) -> Any:
     """Runs a generator to its end: what it returns, or else all that it yielded."""
     items: list[Any] = []
     while True:
         try:
             items.append(next(steps))
         except StopIteration as stop:
-            return stop.value if stop.value is not None else gathered(items)
+            return stop.value if stop.value is not None else output.of_items(items)
         if ctx is not None:
             ctx.report(result=items[-1])
             ctx.check_cancelled()
@@ -92,7 +100,7 @@ async def _stopped(tasks: tuple[asyncio.Task[Any], ...], grace: float) -> None:
         await asyncio.wait(tasks, timeout=grace / 2)
 
 
-async def settled(value: Any, ctx: Context[Any] | None = None) -> Any:
+async def settled(value: Any, output: Output, ctx: Context[Any] | None = None) -> Any:
     """What a function returned, or what comes of it: of a coroutine its value, of an async iterator all its items."""
     if inspect.isawaitable(value):
         value = await value
@@ -103,9 +111,4 @@ async def settled(value: Any, ctx: Context[Any] | None = None) -> Any:
         items.append(item)
         if ctx is not None:
             ctx.report(result=item)
-    return gathered(items)
-
-
-_idle = settled(None)
-COROUTINE = type(_idle)
-_idle.close()
+    return output.of_items(items)

@@ -12,7 +12,7 @@ from toolcrib.toolbox.sendable import as_part, result_of, to_json_text
 if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
 
-__all__ = ["deliver", "gathered"]
+__all__ = ["deliver"]
 
 NONE = type(None)
 NOT_KNOWN: Any = object()  # a value that is only known as JSON
@@ -58,10 +58,3 @@ def _given(result: ToolResult, definition: Definition) -> tuple[ToolResult, str]
     result.parts = (*result.parts, Text(model_messages.MISFIT_NOTE.strip()))
     result._structured = result._json = None
     return result, problem
-
-
-def gathered(items: list[Any]) -> Any:
-    """The values that a generator yielded as one value: texts are joined, everything else is a list."""
-    if all(isinstance(item, str) for item in items):
-        return "".join(items)
-    return items

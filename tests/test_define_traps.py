@@ -3,14 +3,14 @@
 import dataclasses
 import datetime as dt
 import functools
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from decimal import Decimal
 from typing import Any, Literal, Optional
 
 import pytest
 from pydantic import BaseModel
 
-from toolcrib import Context, Effect, Toolbox
+from toolcrib import Context, Effect, Toolbox, ToolDefinitionError
 from toolcrib.function import tool
 
 READ = Effect.READ
@@ -121,6 +121,26 @@ def test_items_of_an_iterable_are_checked_before_the_tool_runs(fn: Any, kind: An
     assert box.call_sync("give", {"numbers": ["1"]}).text == "[[1], [1], [1]]"
     for wrong in ("many", {"a": 1}, [1, "many"], [[1]]):
         assert box.call_sync("give", {"numbers": wrong}).code == "invalid_arguments", wrong
+
+
+class Stepwise(BaseModel):
+    numbers: list[Generator[int, None, None]]
+
+
+def take(x: int, numbers: Generator[int, None, None] | None = None) -> None: ...
+def take_more(x: int, **numbers: Generator[int, None, None]) -> None: ...
+def take_model(x: int, numbers: list[Stepwise]) -> None: ...
+def take_params(params: Stepwise) -> None: ...
+
+
+@pytest.mark.parametrize("fn", [take, take_more, take_model, take_params])
+def test_a_generator_as_a_parameter_is_refused_with_what_to_write(fn: Any) -> None:
+    """The tool is given a list, on which next() fails."""
+    made = tool(fn, params=Stepwise if fn is take_params else None, effect=READ, secrets=())
+    with pytest.raises(
+        ToolDefinitionError, match=r"parameter 'numbers': .*Generator.* write Iterable or list"
+    ):
+        made.check()
 
 
 class Node(BaseModel):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidator, core_schema, to_json
 
@@ -49,13 +49,32 @@ BY_NAME = {"fields", "choices"}
 
 
 def core_schema_of(hint: Any) -> Any:
-    """Pydantic's core schema of a type; an exception of Pydantic's where there is none."""
+    """Pydantic's core schema of the type of params; an exception where there is none."""
     from pydantic import TypeAdapter
 
     adapter: Any = TypeAdapter(hint)
     if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
         adapter.rebuild(force=True)
+    if has_type(adapter.core_schema, "generator") and (steps := _generator_in(hint, set())):
+        raise TypeError(
+            f"{steps} cannot be read from JSON: write Iterable or list, of which the tool is given a list"
+        )
     return adapter.core_schema
+
+
+def _generator_in(hint: Any, seen: set[type]) -> Any:
+    """The first Generator within a type and the types of its fields, which Pydantic takes for an Iterable; or None."""
+    kind = get_origin(hint) or hint
+    if kind is Generator:
+        return hint
+    parts = list(get_args(hint))
+    if isinstance(kind, type) and kind not in seen:
+        seen.add(kind)
+        try:
+            parts += get_type_hints(kind, include_extras=True).values()
+        except Exception:  # it names a type that is only known to Pydantic
+            pass
+    return next(filter(None, (_generator_in(part, seen) for part in parts)), None)
 
 
 def why_no_schema(problem: Exception) -> str:

@@ -123,6 +123,34 @@ def test_items_of_an_iterable_are_checked_before_the_tool_runs(fn: Any, kind: An
         assert box.call_sync("give", {"numbers": wrong}).code == "invalid_arguments", wrong
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_a_model_with_an_iterable_is_returned_without_a_warning() -> None:
+    """Pydantic warns of the list in it wherever such a model is dumped as it stands."""
+
+    def same(batch: Batch) -> Batch:
+        return batch
+
+    def several(batch: Batch) -> Any:
+        return {"all": [batch]}
+
+    box = Toolbox([tool(fn, effect=READ, secrets=()) for fn in (same, several)])
+    assert box.call_sync("same", {"batch": {"numbers": [1]}}).structured == {"numbers": [1]}
+    assert box.call_sync("several", {"batch": {"numbers": [1]}}).text == '{"all":[{"numbers":[1]}]}'
+
+
+async def test_a_model_with_an_iterator_keeps_its_items_when_a_tool_hands_it_on() -> None:
+    """Pydantic reads an iterator when it writes the model, for the first time: the second time it is empty."""
+
+    def total(batch: Batch) -> int:
+        return sum(batch.numbers)
+
+    async def outer(ctx: Context) -> str:
+        return (await ctx.call("total", batch=Batch(numbers=[1, 2]))).text
+
+    box = Toolbox([tool(fn, effect=READ, secrets=()) for fn in (total, outer)])
+    assert (await box.call("outer")).text == "3"
+
+
 class Stepwise(BaseModel):
     numbers: list[Generator[int, None, None]]
 

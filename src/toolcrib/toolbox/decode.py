@@ -29,8 +29,10 @@ def decode(
     if turn_schema is None:
         try:
             if type(raw) is dict:
-                if (decoded := _decoded_object(raw, definition)) is not None:
+                decoded = _decoded_object(raw, definition)
+                if isinstance(decoded, tuple):
                     return decoded
+                raw = decoded
             elif type(raw) is str:
                 given = definition.params.parse(raw)
                 if definition.needs_care is None or not definition.needs_care(raw):
@@ -42,8 +44,8 @@ def decode(
     return decode_with_care(name, raw, definition, turn_schema)
 
 
-def _decoded_object(raw: dict[str, Any], definition: Definition) -> Arguments | None:
-    """The params of an object that a provider has parsed already; None where it has to be looked at with care.
+def _decoded_object(raw: dict[str, Any], definition: Definition) -> Arguments | dict[str, Any]:
+    """The params of an object that a provider has parsed already, or the object that has to be looked at with care.
 
     It is written and read back once: if the result differs, the object is no plain JSON. A number that still has its
     text is equal to the result only if the text has no digits that the number loses.
@@ -51,9 +53,15 @@ def _decoded_object(raw: dict[str, Any], definition: Definition) -> Arguments | 
     from pydantic_core import from_json, to_json
 
     if definition.params.written_digits:
-        return None
+        return raw
     text = to_json(raw, inf_nan_mode="constants")
     value = from_json(text, allow_inf_nan=False)
-    if value != raw or (definition.needs_care is not None and definition.needs_care(text.decode())):
-        return None
+    if value != raw:
+        from toolcrib.json_text.lenient_grammar import is_json
+
+        return (
+            raw if is_json(raw) else value
+        )  # an iterator, in a model that a tool hands on, is read only once
+    if definition.needs_care is not None and definition.needs_care(text.decode()):
+        return raw
     return definition.params.parse(text), value, ()

@@ -3,12 +3,15 @@
 import dataclasses
 import datetime as dt
 import functools
+import pathlib
+import uuid
+from collections import OrderedDict
 from collections.abc import Generator, Iterable
 from decimal import Decimal
-from typing import Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, HttpUrl, StringConstraints
 
 from toolcrib import Context, Effect, Toolbox, ToolDefinitionError
 from toolcrib.function import tool
@@ -204,3 +207,35 @@ def test_further_arguments_of_any_name_are_read_as_strictly_as_named_ones(kind: 
     alike, given = (box.call_sync(name, f'{{"x":{written}}}') for name in ("named", "unnamed"))
     assert (given.text.replace("unnamed", "named"), given.code) == (alike.text, alike.code)
     assert [edit.kind for edit in given.edits] == [edit.kind for edit in alike.edits]
+
+
+ID = "a2345678-1234-5678-1234-567812345678"
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        (uuid.UUID, ID, ID.upper()),
+        (HttpUrl, "http://host", "http://HOST/"),
+        (Annotated[str, StringConstraints(strip_whitespace=True)], "a", " a"),
+        (Annotated[str, AfterValidator(str.lower)], "a", "A"),
+        (dt.datetime, "2024-01-01T00:00:00Z", "2024-01-01T01:00:00+01:00"),
+        (dt.timedelta, "PT60S", "PT1M"),
+        (dt.time, "10:00", "10:00:00"),
+        (pathlib.Path, "a/b", "a//b"),
+        (int | None, "1", "01"),
+    ],
+)
+async def test_two_spellings_of_one_key_are_refused(kind: Any, one: str, other: str) -> None:
+    """Pydantic keeps the last of the two entries, and drops the other without a word."""
+
+    def count(times: dict[kind, dt.time], parts: OrderedDict[kind, set[int]] | None = None) -> str:
+        return str(len(times))
+
+    box = Toolbox([tool(count, effect=READ, secrets=())])
+    result = await box.call("count", {"times": {one: "10:00", other: "11:00"}})
+    assert result.code == "invalid_arguments"
+    assert "times: expected object" in result.text and f'"{one}" and "{other}" are the same' in result.text
+    more = {"times": {one: "10:00"}, "parts": {other: [1], one: [1]}}
+    assert (await box.call("count", more)).code == "invalid_arguments"
+    assert (await box.call("count", {"times": {other: "10:00"}, "parts": {one: [1]}})).text == "1"

@@ -7,7 +7,14 @@ from collections.abc import Callable, Generator, Iterable
 from decimal import Decimal
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from pydantic_core import PydanticCustomError, PydanticKnownError, SchemaValidator, core_schema, to_json
+from pydantic_core import (
+    PydanticCustomError,
+    PydanticKnownError,
+    SchemaError,
+    SchemaValidator,
+    core_schema,
+    to_json,
+)
 
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
@@ -161,8 +168,10 @@ def strict(core: Any) -> Any:
                 new["required"] = False
     elif kind in SPELLED:
         return SPELLED[kind](new)
-    elif kind == "dict" and (keys := core.get("keys_schema", {})).get("type") in KEYS:
+    elif (keys := core.get("keys_schema", {})).get("type") in KEYS:
         new["keys_schema"] = _key(keys)
+    elif _have_spellings(keys):
+        return _with_distinct_keys(new)
     elif kind == "generator":  # of Iterable[X]: Pydantic would validate each item only when the tool reads it
         new["type"] = "list"
     elif kind == "time":
@@ -235,6 +244,50 @@ def _key(core: Any) -> Any:
     return made
 
 
+def _have_spellings(keys: Any) -> bool:
+    """Whether two texts may be read as the same key of this type."""
+    kind = keys.get("type")
+    if kind in ("union", "nullable"):
+        members = keys.get("choices") or [keys["schema"]]
+        return any(_have_spellings(member[0] if isinstance(member, tuple) else member) for member in members)
+    return kind not in ONE_SPELLING or any(keys.get(change) for change in CHANGES)
+
+
+def _with_distinct_keys(core: Any) -> Any:
+    """A map that refuses two spellings of one key, of which Pydantic would keep the value of the last.
+
+    Each key stays apart by its spelling until the map has been read: a function around the map itself would be given
+    Python's objects, for which strict validation is another than for JSON.
+    """
+    keys = core["keys_schema"]
+    try:
+        read = SchemaValidator(keys, None, False).validate_strings
+    except SchemaError:  # it refers to a definition that is elsewhere
+        return core
+
+    def check_key(written: Any) -> Any:
+        return written, read(written, strict=True)
+
+    def check_map(read_map: Any) -> Any:
+        distinct: dict[Any, str] = {}
+        for written, key in read_map:
+            if key in distinct:
+                spellings = " and ".join(to_json(text).decode() for text in (distinct[key], written))
+                raise ValueError(f"without two spellings of one key: {spellings} are the same")
+            distinct[key] = written
+        return type(read_map)((key, value) for (_, key), value in read_map.items())
+
+    if keys["type"] == "function-plain":  # which is shown as something else already
+        key = {**keys, "function": {"type": "no-info", "function": check_key}}
+    else:
+        key = _shown_as(keys, check_key)
+        key["metadata"]["key_type"] = keys["type"]
+    inner = {**core, "keys_schema": key}
+    return core_schema.no_info_after_validator_function(
+        check_map, cast("Any", inner), ref=inner.pop("ref", None)
+    )
+
+
 def _decimal(core: Any) -> Any:
     """A decimal as a JSON number, or as a text that is spelled like one; Pydantic takes "1_000" and " 1 " too."""
     read = SchemaValidator(core).validate_python
@@ -301,6 +354,9 @@ def _float(text: str) -> float:
     return float(exact_number(text))
 
 
+# Types of keys that have one spelling each, unless something changes a text; all others may have several.
+ONE_SPELLING = {None, "any", "str", "literal", "enum", "bytes", "date"}
+CHANGES = ("strip_whitespace", "to_lower", "to_upper", "missing")
 KEYS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "int": (re.compile(r"-?(0|[1-9][0-9]*)"), int),
     "float": (re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?"), _float),

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
-from pydantic import AfterValidator, BaseModel, HttpUrl, StringConstraints
+from pydantic import AfterValidator, BaseModel, HttpUrl, Json, StringConstraints
 
 from toolcrib import Context, Effect, Toolbox, ToolDefinitionError
 from toolcrib.function import tool
@@ -239,3 +239,25 @@ async def test_two_spellings_of_one_key_are_refused(kind: Any, one: str, other: 
     more = {"times": {one: "10:00"}, "parts": {other: [1], one: [1]}}
     assert (await box.call("count", more)).code == "invalid_arguments"
     assert (await box.call("count", {"times": {other: "10:00"}, "parts": {one: [1]}})).text == "1"
+
+
+@pytest.mark.parametrize(
+    ("inner", "words"),
+    [
+        ('{"a": 1, "a": 2}', 'The key "a" stands twice'),
+        ('{"a": 1e999}', "1e999 cannot be held exactly"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": 0.12345678901234567890}', "cannot be held exactly"),
+        ('{"a": "1"}', "expected string, the JSON text of"),
+        ("{", "valid JSON as text"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Json[dict[str, float]], Json[dict[str, float]] | None])
+def test_json_in_a_text_loses_nothing_either(kind: Any, inner: str, words: str) -> None:
+    def show(data: kind) -> str:
+        return repr(data)
+
+    box = Toolbox([tool(show, effect=READ, secrets=())])
+    result = box.call_sync("show", {"data": inner})
+    assert result.code == "invalid_arguments" and words in result.text
+    assert box.call_sync("show", {"data": '{"a": 1.5, "b": 2}'}).text == "{'a': 1.5, 'b': 2.0}"

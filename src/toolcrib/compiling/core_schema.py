@@ -13,6 +13,7 @@ from pydantic_core import (
     SchemaError,
     SchemaValidator,
     core_schema,
+    from_json,
     to_json,
 )
 
@@ -330,6 +331,22 @@ def _enum(core: Any) -> Any:
     return core_schema.no_info_before_validator_function(check, cast("Any", inner), ref=ref)
 
 
+def _json(core: Any) -> Any:
+    """JSON within a text, of which reading must lose no more than of the arguments themselves."""
+
+    def check(given: Any) -> Any:
+        from toolcrib.json_text.lenient_reader import read_strict_json
+
+        try:
+            from_json(given)
+        except (ValueError, TypeError):  # Pydantic says what is wrong
+            return given
+        read_strict_json(given)
+        return given
+
+    return core_schema.no_info_before_validator_function(check, core)
+
+
 def _path(core: Any) -> Any:
     """A path that is not empty: Python reads an empty one as the current folder."""
     if (
@@ -380,5 +397,6 @@ SPELLED: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "literal": _literal,
     "enum": _enum,
+    "json": _json,
     "function-after": _path,
 }

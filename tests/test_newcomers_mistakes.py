@@ -209,18 +209,29 @@ def test_an_object_of_yours_among_the_parameters_is_told_where_it_belongs() -> N
 async def asks_elsewhere(*args: Any) -> Any: ...
 
 
+class AsksElsewhere:
+    async def __call__(self, *args: Any) -> Any: ...
+
+
+ASYNC = [asks_elsewhere, AsksElsewhere(), functools.partial(AsksElsewhere(), 1)]
+
+
 SYNC_HOOKS = [hook for hook in HOOKS if not hook.startswith("dynamic_")]
 
 
 @pytest.mark.parametrize("hook", SYNC_HOOKS)
-def test_an_async_hook_that_nobody_awaits_is_named(hook: str) -> None:
+@pytest.mark.parametrize("given", ASYNC)
+def test_an_async_hook_that_nobody_awaits_is_named(given: Any, hook: str) -> None:
     """A coroutine is true, and no Effect: such a tool was never available, failed in each call, or always asked."""
     words = f"{hook} is not awaited: write it as a plain function"
     with pytest.raises(TypeError, match=words):
-        tool(lambda a: a, name="x", **READ, **{hook: asks_elsewhere})
-    methods: dict[str, Any] = {"execute": lambda self, params, ctx: "", hook: asks_elsewhere}
+        tool(lambda a: a, name="x", **READ, **{hook: given})
+    methods: dict[str, Any] = {"execute": lambda self, params, ctx: "", hook: given}
     with pytest.raises(TypeError, match=words):
         new_class("X", (Tool[Pair, str],), {"name": "x", **READ}, lambda body: body.update(methods))
+    mixin = type("Mixin", (), methods)
+    with pytest.raises(TypeError, match=words):
+        new_class("X", (mixin, Tool[Pair, str]), {"name": "x", **READ})
 
 
 WRONG_VALUES: list[tuple[str, Any, str]] = [
@@ -273,8 +284,9 @@ def test_a_permission_that_is_asked_for_without_await_fails_the_call(
     assert "ctx.ask(...) was not awaited" in caplog.text
 
 
-def test_an_async_listener_is_named_since_nobody_would_await_it() -> None:
-    for make in (lambda: Toolbox(on_event=asks_elsewhere), lambda: Toolbox().subscribe(asks_elsewhere)):
+@pytest.mark.parametrize("given", ASYNC)
+def test_an_async_listener_is_named_since_nobody_would_await_it(given: Any) -> None:
+    for make in (lambda: Toolbox(on_event=given), lambda: Toolbox().subscribe(given)):
         with pytest.raises(
             TypeError, match=r"a listener is a plain function.*async for event in box.events\(\)"
         ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from inspect import iscoroutinefunction
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from toolcrib.effect import Effect
     from toolcrib.question import Doubt, Preview
 
-__all__ = ["HOOKS", "FunctionHooks", "check_not_async", "check_spelling"]
+__all__ = ["HOOKS", "FunctionHooks", "check_not_async", "check_spelling", "is_async"]
 
 
 P = TypeVar("P")
@@ -45,10 +46,17 @@ AWAITED = ("dynamic_description", "dynamic_schema")  # the other hooks are asked
 _BY_LETTERS = {hook.replace("_", ""): hook for hook in HOOKS}
 
 
+def is_async(fn: Any) -> bool:
+    """Whether a call of this gives a coroutine: an async function, or an object whose `__call__` is one."""
+    while isinstance(fn, partial):
+        fn = fn.func
+    return iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)
+
+
 def check_not_async(tool: str, hooks: Mapping[str, Any]) -> None:
     """Raises TypeError for an async hook that nobody would await: what it gives would say nothing."""
     for name, hook in hooks.items():
-        if name in HOOKS and name not in AWAITED and iscoroutinefunction(hook):
+        if name in HOOKS and name not in AWAITED and is_async(hook):
             raise TypeError(
                 f"tool {tool!r}: {name} is not awaited: write it as a plain function, without async"
             )

@@ -67,7 +67,7 @@ class Tool(Generic[P, R]):
         if not takes_positional(cls.execute, 3):
             raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
         check_spelling(name, vars(cls))
-        check_not_async(name, vars(cls))
+        check_not_async(name, {hook: getattr(cls, hook) for hook in HOOKS})
         from toolcrib.compiling.params_argument import check_method
 
         params = params_type(cls)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.dataclass import replace
 from toolcrib.errors import traceback_text
 from toolcrib.events import QuestionAnswered, QuestionAsked
+from toolcrib.hooks import is_async
 from toolcrib.question import Answer, Question, Verdict
 from toolcrib.sink import EventSink
 from toolcrib.toolbox.operator_log import Mask, OperatorLog, shown_value
@@ -162,7 +163,7 @@ class Approving:
         import asyncio
         import inspect
 
-        if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
+        if is_async(approver):
             reply: object = approver(asked)
         else:
             job = self._workers.submit(approver, (asked,), asyncio.get_running_loop())

@@ -56,12 +56,9 @@ def _decoded_object(raw: dict[str, Any], definition: Definition) -> Arguments | 
         return raw
     text = to_json(raw, inf_nan_mode="constants")
     value = from_json(text, allow_inf_nan=False)
-    if value != raw:
+    if value != raw or (definition.needs_care is not None and definition.needs_care(text.decode())):
         from toolcrib.json_text.lenient_grammar import is_json
 
-        return (
-            raw if is_json(raw) else value
-        )  # an iterator, in a model that a tool hands on, is read only once
-    if definition.needs_care is not None and definition.needs_care(text.decode()):
-        return raw
+        # An iterator, in a model that another tool hands on, can be read only once.
+        return raw if is_json(raw) else value
     return definition.params.parse(text), value, ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import iscoroutinefunction
 from typing import Any, overload
 
 from toolcrib.events import Event
+from toolcrib.hooks import is_async
 from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
 from toolcrib.toolbox.stats import Statistics, ToolStats, hint
 
@@ -30,7 +30,7 @@ class Watched:
         """
         if not isinstance(listener, EventLog) and not callable(listener):
             raise TypeError(f"a listener must be a function of an event, or an EventLog; got {listener!r}")
-        if iscoroutinefunction(listener):
+        if is_async(listener):
             raise TypeError(
                 "a listener is a plain function, called on a thread: no event loop would await an async one; "
                 "in an event loop, write `async for event in box.events()`"

@@ -11,6 +11,7 @@ import mcp_types as types
 
 from toolcrib.dataclass import replace
 from toolcrib.events import Event
+from toolcrib.hooks import is_async
 from toolcrib.mcp.elicitation import answer_to, elicitation
 from toolcrib.mcp.server.served_call import CURRENT, ServedCall
 from toolcrib.question import Answer, Lasting, Question, Verdict
@@ -89,7 +90,7 @@ async def _ask_own_approver(own: Callable[[Any], Any] | None, asked: Any) -> Any
     """The answer of the toolbox's own approver. A sync one may wait for a person, so it runs on a thread."""
     if own is None:
         return None
-    if inspect.iscoroutinefunction(own) or inspect.iscoroutinefunction(type(own).__call__):
+    if is_async(own):
         return await own(asked)
     given = await asyncio.to_thread(own, asked)
     return await given if inspect.isawaitable(given) else given

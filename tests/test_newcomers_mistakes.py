@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import subprocess
 import sys
@@ -282,6 +283,50 @@ def test_a_permission_that_is_asked_for_without_await_fails_the_call(
     box = Toolbox([tool(fn, name="wipe", **READ)], approver=lambda question: True)
     assert box.call_sync("wipe", {"shelf": 2}).code == "failed"
     assert "ctx.ask(...) was not awaited" in caplog.text
+
+
+async def one_after_the_other(ctx: Context) -> str:
+    asked = [ctx.ask(name) for name in ("refused", "second")]
+    try:
+        for each in asked:
+            await each
+    except ToolError:
+        return "not allowed"
+    return "allowed"
+
+
+async def as_tasks(ctx: Context) -> str:
+    task = asyncio.create_task(ctx.ask("not needed"))
+    task.cancel()
+    await asyncio.gather(ctx.ask("a"), ctx.ask("b"))
+    asyncio.create_task(ctx.ask("not needed")).cancel()
+    return "allowed"
+
+
+async def at_the_second_attempt(ctx: Context) -> str:
+    asked = ctx.ask("begin"), ctx.ask("end")
+    await asked[0]
+    if not ATTEMPTS:
+        ATTEMPTS.append(1)
+        raise OSError
+    await asked[1]
+    return "allowed"
+
+
+ATTEMPTS: list[int] = []
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'ContextHost.ask'")  # Python's, as of any coroutine
+@pytest.mark.parametrize(
+    ("fn", "text"),
+    [(one_after_the_other, "not allowed"), (as_tasks, "allowed"), (at_the_second_attempt, "allowed")],
+)
+async def test_a_permission_that_is_not_needed_any_more_fails_no_call(fn: Any, text: str) -> None:
+    ATTEMPTS.clear()
+    retry = Retry(attempts=2, delay=0, on=(OSError,))
+    made = tool(fn, name="fn", effect=Effect.READ, secrets=(), idempotent=True, retry=retry)
+    box = Toolbox([made], approver=lambda question: "refused" not in repr(question))
+    assert (await box.call("fn")).text == text
 
 
 @pytest.mark.parametrize("given", ASYNC)

@@ -212,7 +212,8 @@ def yielded_type(hint: Any) -> Any:
     returned = arguments[2] if len(arguments) == 3 else None
     if returned not in (None, type(None)):
         return _delivered(returned) if not _may_be(type(None), returned) else Any
-    return abc.Iterable[arguments[0]] if arguments and not _may_be(str, arguments[0]) else str
+    several: Any = abc.Iterable
+    return several[arguments[0]] if arguments and not _may_be(str, arguments[0]) else str
 
 
 def _may_be(kind: type, hint: Any) -> bool:

@@ -21,6 +21,7 @@ from toolcrib.sink import EventSink
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.approver import Approving
 from toolcrib.toolbox.decide import Decider
+from toolcrib.toolbox.forgotten_await import drop_later_asks
 from toolcrib.toolbox.nested import NestedRun
 from toolcrib.toolbox.operator_log import Mask
 from toolcrib.toolbox.person_input import PersonInput
@@ -135,6 +136,7 @@ class ContextHost:
             if problem and refusal is None:
                 raise ToolError(f"Not done: {problem}.")
         if refusal is not None:
+            drop_later_asks(ctx)
             raise refusal
         if (suspension := self._decider.runs.suspension(ctx.key.run)) is not None:
             suspension.journal(ctx).acted = True

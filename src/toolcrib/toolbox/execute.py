@@ -214,4 +214,4 @@ class Execution(Deadline):
             return attempt()
         from toolcrib.toolbox.retrying import with_retries
 
-        return with_retries(attempt, self.ready, executor)
+        return with_retries(attempt, self.ready, executor, self.ctx)

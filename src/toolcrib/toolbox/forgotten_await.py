@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from inspect import CORO_CREATED, getcoroutinestate
+from inspect import CORO_CREATED, CORO_RUNNING, getcoroutinestate
 from typing import Any
 
 from toolcrib.context import Context
 
-__all__ = ["forgotten_await"]
+__all__ = ["drop_later_asks", "forgotten_await"]
+
+
+def drop_later_asks(ctx: Context[Any]) -> None:
+    """Called where the permission that is being asked for is refused: those after it need not be asked for any more."""
+    states = [getcoroutinestate(asked) for asked in ctx._asked]
+    if CORO_RUNNING in states:
+        ctx._asked = ctx._asked[: states.index(CORO_RUNNING)]
 
 
 def forgotten_await(ctx: Context[Any]) -> RuntimeError | None:
-    """The failure of a call whose tool asked for permission and did not wait for the answer; None for any other."""
-    forgotten = [asked for asked in ctx._asked if getcoroutinestate(asked) == CORO_CREATED]
+    """The failure of a call whose tool asked for permission and did not wait for the answer; None for any other.
+
+    A task that was to ask and was cancelled first is not forgotten.
+    """
+    not_begun = [asked for asked in ctx._asked if getcoroutinestate(asked) == CORO_CREATED]
+    if not not_begun:
+        return None
+    import asyncio
+
+    tasks = {task.get_coro(): task for task in asyncio.all_tasks()}
+    forgotten = [asked for asked in not_begun if asked not in tasks or not tasks[asked].cancelling()]
+    for asked in forgotten:
+        if asked in tasks:
+            tasks[asked].cancel()
+        else:
+            asked.close()
     if not forgotten:
         return None
-    for asked in forgotten:
-        asked.close()
     return RuntimeError(
         "ctx.ask(...) was not awaited, so nobody was asked: write `await ctx.ask(...)`, "
         "or `ctx.run(ctx.ask(...))` in a sync tool"

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from toolcrib.call import CallState
+from toolcrib.context import Context
 from toolcrib.errors import traceback_text
 from toolcrib.events import CallRetried, StatusChanged
 from toolcrib.prepared import Ready
@@ -29,7 +30,9 @@ class Reports(Protocol):
     def random(self) -> Callable[[], float]: ...
 
 
-async def with_retries(attempt: Callable[[], Awaitable[Any]], ready: Ready, reports: Reports) -> Any:
+async def with_retries(
+    attempt: Callable[[], Awaitable[Any]], ready: Ready, reports: Reports, ctx: Context[Any] | None
+) -> Any:
     """The value of the first attempt without a transient failure. All attempts share one deadline."""
     key, name, retry = ready.key, ready.call.name, ready.tool.definition.facts.retry
     assert retry is not None
@@ -51,5 +54,7 @@ async def with_retries(attempt: Callable[[], Awaitable[Any]], ready: Ready, repo
                 tip = f"attempt {number} failed, trying again in {delay:.1f} s"
                 reports.sink.emit(key.run, CallRetried(key, name, number, delay, traceback_text(error)))
                 reports.sink.emit(key.run, StatusChanged(key, name, CallState.DOING, tip))
+        if ctx is not None:  # what the failed attempt did not come to ask for
+            ctx._asked = ()
         await asyncio.sleep(delay)
         number += 1

@@ -5,13 +5,23 @@ import datetime as dt
 import functools
 import pathlib
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
-from pydantic import AfterValidator, BaseModel, HttpUrl, Json, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    HttpUrl,
+    Json,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from toolcrib import Context, Effect, Toolbox, ToolDefinitionError
 from toolcrib.function import tool
@@ -261,3 +271,81 @@ def test_json_in_a_text_loses_nothing_either(kind: Any, inner: str, words: str) 
     result = box.call_sync("show", {"data": inner})
     assert result.code == "invalid_arguments" and words in result.text
     assert box.call_sync("show", {"data": '{"a": 1.5, "b": 2}'}).text == "{'a': 1.5, 'b': 2.0}"
+
+
+class Plain(BaseModel):
+    tags: set[str] = set()
+    frozen: Annotated[frozenset[int], Field(max_length=2)] = frozenset()
+    pair: tuple[int, str] | None = None
+    at: dt.time | None = None
+    data: bytes = b""
+    last: deque[int] | None = None
+    by_name: OrderedDict[str, tuple[int, ...]] | None = None
+    share: Fraction | None = None
+    more: list["Plain"] = []
+
+
+class Before(Plain):
+    more: list["Before"] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _before(cls, given: Any) -> Any:
+        return {**given, "tags": set(given.get("tags", ()))} if "tags" in given else given
+
+
+class Wrapped(Plain):
+    more: list["Wrapped"] = []
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _around(cls, given: Any, read: Any) -> Any:
+        return read(given)
+
+
+class OfFields(Plain):
+    more: list["OfFields"] = []
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _before(cls, given: Any) -> Any:
+        return given
+
+
+ARGUMENTS: list[dict[str, Any]] = [
+    {"tags": ["a"]},
+    {"frozen": [1, 2, 2]},
+    {"frozen": [1, 2, 3]},
+    {"frozen": ["one"]},
+    {"frozen": [True]},
+    {"pair": [1, "a"]},
+    {"pair": [1]},
+    {"pair": "ab"},
+    {"at": "10:00"},
+    {"at": "ten"},
+    {"at": 10},
+    {"data": "x"},
+    {"data": 1},
+    {"last": [1, 2]},
+    {"by_name": {"a": [1]}},
+    {"share": "1/2"},
+    {"more": [{"tags": ["a"], "pair": [1, "b"], "more": [{"at": "10:00:01", "by_name": {"a": [1]}}]}]},
+    {"more": [{"frozen": [1, 2, 3]}]},
+]
+
+
+@pytest.mark.parametrize("kind", [Before, Wrapped, OfFields])
+def test_a_validator_before_or_around_others_changes_nothing_for_json(kind: Any) -> None:
+    """Strict validation takes no list for a set, and no text for a time, of what such a validator hands on."""
+
+    def of(kind: Any) -> Any:
+        def give(given: kind) -> Any:
+            return repr(given).replace(kind.__name__, "")
+
+        return tool(give, effect=READ, secrets=())
+
+    alike, made = of(Plain), of(kind)
+    assert repr(made.spec.input_schema).replace(kind.__name__, "Plain") == repr(alike.spec.input_schema)
+    for given in ARGUMENTS:
+        wanted, result = (Toolbox([each]).call_sync("give", {"given": given}) for each in (alike, made))
+        assert (result.text, result.code) == (wanted.text, wanted.code), given

@@ -17,6 +17,7 @@ from pydantic_core import (
     to_json,
 )
 
+from toolcrib.compiling.python_input import HANDING_ON, TAKING_JSON
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
 __all__ = [
@@ -146,7 +147,19 @@ def strict(core: Any) -> Any:
 
     What a type says itself (`extra="allow"`, a default, `allow_inf_nan=True`) stays as it says.
     """
-    new = _with_parts(core, strict)
+    new = _strict(core)
+    return _taking_json(new) if any(has_type(core, kind) for kind in HANDING_ON) else new
+
+
+def _taking_json(core: Any) -> Any:
+    """A core schema of which each part also takes what JSON has in the place of its Python type."""
+    new = _with_parts(core, _taking_json)
+    make = TAKING_JSON.get(new.get("type")) if isinstance(new, dict) else None
+    return new if make is None else make(new)
+
+
+def _strict(core: Any) -> Any:
+    new = _with_parts(core, _strict)
     if not isinstance(new, dict):
         return new
     kind = new.get("type")

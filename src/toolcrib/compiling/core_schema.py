@@ -154,7 +154,7 @@ def strict(core: Any) -> Any:
 def _taking_json(core: Any) -> Any:
     """A core schema of which each part also takes what JSON has in the place of its Python type."""
     new = _with_parts(core, _taking_json)
-    make = TAKING_JSON.get(new.get("type")) if isinstance(new, dict) else None
+    make = TAKING_JSON.get(str(new.get("type"))) if isinstance(new, dict) else None
     return new if make is None else make(new)
 
 

@@ -469,6 +469,20 @@ class Renamed(Below, Tool[PairData, str], name="renamed", effect=Effect.READ, se
         return repr(params)
 
 
+NOT_YET: Any = "Later"
+Unknown = TypeVar("Unknown", bound="Later")  # type: ignore[name-defined] # noqa: F821 - which is the mistake
+
+
+@pytest.mark.parametrize("given", [NOT_YET, Unknown])
+def test_params_that_are_no_type_yet_are_a_broken_definition(given: Any) -> None:
+    """The call failed with an error about something else."""
+
+    class OfLater(Shown[given], name="of_later", effect=Effect.READ, secrets=()): ...
+
+    with pytest.raises(ToolDefinitionError, match="tool 'of_later': name 'Later' is not defined"):
+        OfLater.check()
+
+
 def test_what_a_class_gives_tool_itself_counts_before_what_another_base_gave() -> None:
     assert Toolbox([Renamed]).call_sync("renamed", {"a": 2}).text == "PairData(a=2, b=1)"
     assert Renamed.spec.output_schema is None

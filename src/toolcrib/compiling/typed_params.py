@@ -264,7 +264,11 @@ def _culprit(kind: Any) -> str:
     unknown = unresolvable(kind)
     if unknown:
         return f"parameter {unknown!r}: "
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except (TypeError, NameError):  # a text in the place of a type, or a type variable
+        return ""
+    for name, hint in hints.items():
         while get_origin(hint) in (typing.Required, typing.NotRequired):
             hint = get_args(hint)[0]
         try:

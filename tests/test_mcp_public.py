@@ -69,6 +69,8 @@ async def test_public_servers_are_used_all_at_once(installed: None, tmp_path: Pa
         callable_ = [config.name for config in configs if PUBLIC[config.name].call is not None]
         said = await asyncio.gather(*(called(name) for name in callable_))
         assert not any(said), "\n".join(filter(None, said))
+        researched = await box.call("everything__simulate-research-query", {"topic": "tea"})  # a task alone
+        assert "Research Report: tea" in researched.text, researched.text
 
         # One is killed in the middle of a call: that call's outcome is unknown, the next one starts it again.
         long = {"duration": 30, "steps": 30}

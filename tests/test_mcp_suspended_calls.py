@@ -22,6 +22,7 @@ from pydantic import BaseModel
 
 from tests.cases import each
 from tests.mcp_calls import calling, toolset_of
+from tests.mcp_servers.raw import LEGACY, RawServer, Refusal, tool
 from tests.test_mcp_calls import filled, form, raw, replying, said
 from tests.virtual_time import run_virtually
 from toolcrib import Agent, Answer, Effect, Question, ToolCall, Verdict
@@ -374,3 +375,97 @@ async def test_a_run_waits_at_the_question_of_a_task_and_goes_on_with_the_task()
         done = await agent.resume(again(waiting), {waiting.questions[0].id: filled(name="Ann")})
     assert result_of(done) == "done"
     assert [method for method, _ in later.sent] == ["tasks/get", "tasks/update", "tasks/get"]
+
+
+# -- tasks of revision 2025-11-25: a tool may say that it is called as a task alone
+
+RESULT = {"content": [{"type": "text", "text": "done"}]}
+
+
+class OlderJob:
+    """A server with one tool that is called as a task alone; the states of the task are given, the last one stays."""
+
+    def __init__(self, *statuses: str, result: Any = RESULT, takes_tasks: bool = True) -> None:
+        self.statuses, self.result = list(statuses), result
+        self.sent: list[tuple[str, Any]] = []
+        self.takes_tasks = takes_tasks
+        self.polled = asyncio.Event()
+
+    def server(self) -> RawServer:
+        answers = {"tools/call": self.call, "tasks/get": self.get, "tasks/result": self.payload}
+        kept = {"tasks/cancel": lambda params: self.noted("tasks/cancel", params["taskId"])}
+        can = {"tools": {}, **({"tasks": {"requests": {"tools": {"call": {}}}}} if self.takes_tasks else {})}
+        does = tool("do", execution={"taskSupport": "required"})
+        return RawServer({**answers, **kept}, tools=(does,), protocol=LEGACY, capabilities=can)
+
+    def noted(self, method: str, what: Any) -> dict[str, Any]:
+        self.sent.append((method, what))
+        return {}
+
+    def state(self, status: str) -> dict[str, Any]:
+        when = "2026-01-01T00:00:00Z"
+        told = {"status": status, "statusMessage": f"it is {status}", "ttl": None, "pollInterval": 1}
+        return {"taskId": "t1", "createdAt": when, "lastUpdatedAt": when, **told}
+
+    def call(self, params: Any) -> Any:
+        self.noted("tools/call", params.get("task"))
+        if "task" not in params:
+            return Refusal(-32601, "Tool do requires task augmentation")
+        return {"task": self.state("working")}
+
+    def get(self, params: Any) -> Any:
+        self.polled.set()
+        self.noted("tasks/get", params["taskId"])
+        return self.state(self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0])
+
+    async def payload(self, params: Any) -> Any:
+        self.noted("tasks/result", params["taskId"])
+        while self.statuses[0] not in ("completed", "failed"):  # noqa: ASYNC110 - as the protocol says, it waits
+            await asyncio.sleep(0.005)
+        return self.result
+
+
+# the states of a task and its result, and what the model is told
+OLDER_TASKS: list[tuple[str, list[str], Any, ErrorCode | None, str]] = [
+    ("done", ["working", "working", "completed"], RESULT, None, "done"),
+    ("done at once", ["completed"], RESULT, None, "done"),
+    ("waits for the person", ["working", *["input_required"] * 9, "working", "completed"], RESULT, None, "done"),
+    ("an error of the tool", ["failed"], {**RESULT, "isError": True}, ErrorCode.TOOL_ERROR, "done"),
+    ("failed", ["failed"], Refusal(-32603, "the disk is full"), ErrorCode.TOOL_ERROR, "failed: the disk is full"),
+    ("cancelled", ["working", "cancelled"], RESULT, ErrorCode.OUTCOME_UNKNOWN, "cancelled the call: it is cancelled"),
+]  # fmt: skip
+
+
+@each("name, statuses, result, code, words", OLDER_TASKS)
+async def test_a_tool_that_is_called_as_a_task_alone_is(
+    name: str, statuses: list[str], result: Any, code: Any, words: str
+) -> None:
+    job, log = OlderJob(*statuses, result=result), EventLog()
+    async with calling(job.server(), log=log, timeout=0.1) as box:
+        answer = await box.call("srv__do", {})
+    assert answer.code is code and words in answer.text
+    assert job.sent[0] == ("tools/call", {})
+    assert [sent for sent in job.sent if sent[0] == "tasks/result"] == [("tasks/result", "t1")] * (
+        name != "cancelled"
+    )
+    assert "it is working" in [event.tip for event in log.events if isinstance(event, StatusChanged)]
+
+
+async def test_a_task_of_an_older_server_is_cancelled_with_its_call() -> None:
+    for status in ("working", "input_required"):
+        job = OlderJob(status)
+        async with calling(job.server()) as box:
+            call = asyncio.ensure_future(box.call("srv__do", {}))
+            await asyncio.wait_for(job.polled.wait(), 5)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+        assert ("tasks/cancel", "t1") in job.sent
+
+
+async def test_no_task_is_wanted_of_a_server_that_takes_none_or_may_make_none() -> None:
+    for takes, may in ((False, True), (True, False)):
+        job = OlderJob("completed", takes_tasks=takes)
+        async with calling(job.server(), tasks=may) as box:
+            assert "requires task augmentation" in (await box.call("srv__do", {})).text
+        assert job.sent == [("tools/call", None)]

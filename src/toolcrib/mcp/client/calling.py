@@ -32,7 +32,7 @@ from toolcrib.mcp.client.elicit import CannotAsk
 from toolcrib.mcp.client.errors import ConnectionLost, DefinitionChanged, ServerUnavailable
 from toolcrib.mcp.client.requests import ServerRequests
 from toolcrib.mcp.client.running import RemoteFailure, RunningCall, TimedOut
-from toolcrib.mcp.client.tasks import task_result
+from toolcrib.mcp.client.tasks import older_task_result, task_result
 from toolcrib.mcp.content import OWN, as_wire, received
 from toolcrib.result import ToolResult
 from toolcrib.toolbox import model_messages
@@ -78,6 +78,7 @@ async def call_remote(
             on_progress=call.progress,
             input_responses=given.responses,
             request_state=given.state,
+            task=definition.task and requests.tasks,
         )
 
     answer = await answer_of(ctx, server, send)
@@ -197,6 +198,8 @@ async def _conversation(call: RunningCall, requests: ServerRequests, send: Send)
         kind = data.get("resultType", "complete")
         if kind == "task":
             return await task_result(call, requests, data, None)
+        if isinstance(older := data.get("task"), Mapping) and "content" not in data:
+            return await older_task_result(call, older)
         if kind != "input_required":
             return dict(data)
         wanted, rounds = data, rounds + 1

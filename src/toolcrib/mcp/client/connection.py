@@ -157,6 +157,7 @@ class Connection:
         timeout: float | None = None,
         input_responses: Mapping[str, Any] | None = None,
         request_state: str | None = None,
+        task: bool = False,
     ) -> Any:
         """Send one `tools/call`. See `RemoteConnection.call_tool` in `seams.py`."""
         params: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
@@ -164,6 +165,8 @@ class Connection:
             params["inputResponses"] = _as_json(input_responses)
         if request_state is not None:
             params["requestState"] = request_state
+        if task and self._takes_tasks():
+            params["task"] = {}
         send = partial(
             self.request, "tools/call", params, meta=meta, on_progress=on_progress, timeout=timeout
         )
@@ -182,6 +185,13 @@ class Connection:
             return self._read(InputRequiredResult, result)
         claim = self._claims.get(kind) if isinstance(kind, str) and self.modern else None
         return result if claim is None else self._read(claim.model, result)
+
+    def _takes_tasks(self) -> bool:
+        """Whether calls may be sent as tasks, as revision 2025-11-25 has them."""
+        found = None if self.modern else self.info.get("capabilities")
+        for key in ("tasks", "requests", "tools", "call"):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found is not None
 
     def _param_headers(self, name: str, arguments: Mapping[str, Any]) -> dict[str, str]:
         """The headers that repeat arguments, where the tool's schema asks for that (`x-mcp-header`)."""

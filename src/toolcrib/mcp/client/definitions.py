@@ -17,6 +17,7 @@ MAX_PROBLEMS = 50  # of one list that are told
 MAX_TOOLS = 10_000  # of one server
 MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
 MAX_META = 20_000  # characters
+TASK_ALONE = {"taskSupport": "required"}
 JOINERS = "\u200c\u200d"  # parts of emoji, and of words in several scripts
 SHOWN = 80  # characters of a foreign name in a warning
 
@@ -27,6 +28,7 @@ class RemoteDefinition:
 
     `name` is the name on the wire. `input_schema` always has the type "object". `output_schema` is None if there is
     none that can be used. `annotations` has the hints that are booleans. `meta` is the `_meta` of the definition.
+    `task` says that an older server takes its calls as tasks alone.
     """
 
     server: str
@@ -37,6 +39,7 @@ class RemoteDefinition:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, bool] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
+    task: bool = False
 
     @property
     def for_model(self) -> bool:
@@ -58,6 +61,8 @@ class RemoteDefinition:
             data["annotations"] = dict(self.annotations)
         if self.meta:
             data["_meta"] = self.meta
+        if self.task:
+            data["execution"] = TASK_ALONE
         return data
 
 
@@ -117,7 +122,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
             annotations = None
         hints = dict(_hints(annotations or {}, noted))
         title = _text(raw, "title", noted) or _text(annotations or {}, "title", noted)
-        meta = raw.get("_meta")
+        meta, execution = raw.get("_meta"), raw.get("execution")
         read = RemoteDefinition(
             server=server,
             name=name,
@@ -127,6 +132,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
             output_schema=_output_schema(raw.get("outputSchema"), noted),
             annotations=hints,
             meta=_meta(meta, noted),
+            task=isinstance(execution, Mapping) and execution.items() >= TASK_ALONE.items(),
         )
     problems += [f"tool {_shown(name)}: {problem}" for problem in noted]
     return read

@@ -275,8 +275,11 @@ def _withheld(tool: RemoteDefinition, foreign: Mapping[str, Any]) -> RemoteDefin
 
 
 def definition_hash(definition: RemoteDefinition) -> str:
-    """The sha256 of all that a server says of a tool and that a model or a person may go by, but not its `_meta`."""
-    data = {key: value for key, value in definition.to_dict().items() if key != "_meta"}
+    """The sha256 of all that a server says of a tool and that a model or a person may go by.
+
+    That is neither its `_meta` nor whether it is called as a task.
+    """
+    data = {key: value for key, value in definition.to_dict().items() if key not in ("_meta", "execution")}
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -69,7 +69,7 @@ class ServerRequests:
         )
         self._roots = tuple(Path(root).absolute() for root in roots)
         self._apps = apps
-        self._tasks = tasks
+        self.tasks = tasks
         self._calls: list[RunningCall] = []
 
     # -- the SDK's side
@@ -85,7 +85,7 @@ class ServerRequests:
             options["sampling_callback"] = self._sample
         if self._roots:
             options["list_roots_callback"] = self._list_roots
-        announced: dict[str, dict[str, Any]] = {TASKS: {}} if self._tasks else {}
+        announced: dict[str, dict[str, Any]] = {TASKS: {}} if self.tasks else {}
         if self._apps:
             announced[APPS] = {"mimeTypes": [APP_MIME_TYPE]}
         if announced:

@@ -56,12 +56,13 @@ class RemoteConnection(Protocol):
         timeout: float | None = None,
         input_responses: Mapping[str, Any] | None = None,
         request_state: str | None = None,
+        task: bool = False,
     ) -> Any:
         """Send one `tools/call` and give its result, also where that is not the end.
 
         A complete result is JSON data in the form of the wire, as the server wrote it. An `InputRequiredResult` and the
         result of an extension are the SDK's models. A cancelled call is cancelled on the server. Without `timeout` it
-        waits.
+        waits. With `task`, an older server that takes tasks makes one of it.
 
         Raises:
             mcp.MCPError: The server answered with an error.
@@ -100,6 +101,8 @@ class CalledTool(Protocol):
     def output_schema(self) -> Mapping[str, Any] | None: ...
     @property
     def meta(self) -> Mapping[str, Any]: ...
+    @property
+    def task(self) -> bool: ...
 
 
 class ServerTimeouts(Protocol):

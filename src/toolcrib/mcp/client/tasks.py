@@ -2,6 +2,9 @@
 
 This is the extension `io.modelcontextprotocol/tasks` of revision 2026-07-28. A task outlives the connection, so a poll
 that fails is tried again on a new one; and a run that waits for a person's answer goes on from the task's id.
+
+Revision 2025-11-25 has tasks of another kind, for tools that are called as tasks alone: such a task's result is a
+request of its own, and while that is answered, the server's questions come on the connection.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from toolcrib.mcp.client.running import RemoteFailure, RunningCall
 if TYPE_CHECKING:
     from toolcrib.mcp.client.requests import ServerRequests
 
-__all__ = ["task_result"]
+__all__ = ["older_task_result", "task_result"]
 
 POLL = 1.0  # seconds between polls where the server names none
 LEAST_POLL, MOST_POLL = 0.05, 30.0
@@ -30,6 +33,7 @@ MAX_NAME = (
     1_000  # characters of a task's id, and of the name of a request: they are sent with each poll, and saved
 )
 INVALID_PARAMS = -32602
+RESULT = "tasks/result"
 
 
 async def task_result(
@@ -42,11 +46,7 @@ async def task_result(
 
     Raises RemoteFailure where it failed or was cancelled, and Suspended where it waits for a person's answer.
     """
-    task = created.get("taskId")
-    if not isinstance(task, str) or not task:
-        raise RemoteFailure("answered with a task that has no id", unknown=True)
-    if len(task) > MAX_NAME:
-        raise RemoteFailure("answered with a task whose id is too long", unknown=True)
+    task = _id_of(created)
     answered: set[str] = set(state["answered"]) if state else set()
     current: Mapping[str, Any] = {} if state else created
     try:
@@ -82,14 +82,58 @@ async def task_result(
                 await asyncio.sleep(_interval(current))
             current = await _ask(call, "tasks/get", {"taskId": task})
     except (asyncio.CancelledError, CannotAsk, _TooMany):
-        with suppress(Exception):
-            async with asyncio.timeout(CANCEL):
-                connection, headers = await call.reached()
-                await connection.request("tasks/cancel", {"taskId": task}, headers=headers)
+        await _cancel(call, task)
         raise
 
 
-async def _ask(call: RunningCall, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+async def older_task_result(call: RunningCall, created: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a task of revision 2025-11-25, as JSON data of a `CallToolResult`. Raises RemoteFailure."""
+    task, current = _id_of(created), created
+    result: asyncio.Future[Mapping[str, Any]] | None = None
+    try:
+        while True:
+            if current.get("status") == "cancelled":
+                raise RemoteFailure(f"cancelled the call{_said(current)}", unknown=True)
+            if isinstance(words := current.get("statusMessage"), str):
+                call.report(words)
+            call.extend()
+            interval = _interval(current, "pollInterval")
+            if result is None and current.get("status") == "working":
+                await asyncio.sleep(interval)
+            else:
+                result = result or asyncio.ensure_future(_ask(call, RESULT, {"taskId": task}, timeout=None))
+                await asyncio.wait([result], timeout=interval)
+                if result.done():
+                    return dict(result.result())
+            current = await _ask(call, "tasks/get", {"taskId": task})
+    except asyncio.CancelledError:
+        await _cancel(call, task)
+        raise
+    finally:
+        if result is not None:
+            result.cancel()
+
+
+def _id_of(created: Mapping[str, Any]) -> str:
+    task = created.get("taskId")
+    if not isinstance(task, str) or not task:
+        raise RemoteFailure("answered with a task that has no id", unknown=True)
+    if len(task) > MAX_NAME:
+        raise RemoteFailure("answered with a task whose id is too long", unknown=True)
+    return task
+
+
+async def _cancel(call: RunningCall, task: str) -> None:
+    """Tell the server to cancel a task; where that fails, nothing more can be done."""
+    with suppress(Exception):
+        async with asyncio.timeout(CANCEL):
+            connection, headers = await call.reached()
+            await connection.request("tasks/cancel", {"taskId": task}, headers=headers)
+
+
+async def _ask(
+    call: RunningCall, method: str, params: Mapping[str, Any], timeout: float | None = POLL_TIMEOUT
+) -> Mapping[str, Any]:
     """A request about a task, tried again where it fails: each of them may be sent twice."""
     from mcp import MCPError
 
@@ -97,8 +141,12 @@ async def _ask(call: RunningCall, method: str, params: Mapping[str, Any]) -> Map
     while True:
         try:
             connection, headers = await call.reached()
-            return await connection.request(method, params, headers=headers, timeout=POLL_TIMEOUT)
+            return await connection.request(method, params, headers=headers, timeout=timeout)
         except (ConnectionLost, ServerUnavailable, MCPError) as problem:
+            if (
+                isinstance(problem, MCPError) and method == RESULT
+            ):  # the call itself was answered with this error
+                raise RemoteFailure(f"failed: {problem.message}") from problem
             if isinstance(problem, MCPError) and problem.code == INVALID_PARAMS:
                 why = f"does not know its task any more ({problem.message})"
                 raise RemoteFailure(why, unknown=True) from problem
@@ -113,8 +161,8 @@ class _TooMany(RemoteFailure):
     """A task is given up because of what it asks."""
 
 
-def _interval(task: Mapping[str, Any]) -> float:
-    given = task.get("pollIntervalMs")
+def _interval(task: Mapping[str, Any], field: str = "pollIntervalMs") -> float:
+    given = task.get(field)
     if not isinstance(given, int | float) or isinstance(given, bool) or given != given:
         return POLL
     return (

@@ -204,6 +204,30 @@ async def test_structured_content_is_what_was_listed_whatever_a_tool_gives(era: 
         assert misfit.is_error and text_of(misfit).startswith("no number")
 
 
+NULL_OR_LISTS = {"type": ["array", "null"], "items": {"$ref": "#/$defs/n"}}
+
+
+@both_eras
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"description": "Anything."},
+        {"const": None},
+        {"properties": {"a": {"type": "integer"}}},
+        {"not": {"type": "string"}},
+        {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "integer"}], "$defs": {"n": NULL_OR_LISTS}},
+    ],
+)
+async def test_null_is_given_wherever_a_schema_takes_it(era: str, schema: dict[str, Any]) -> None:
+    @tool(effect=Effect.READ, secrets=(), output_schema=schema)
+    def nothing() -> Any:
+        """Give nothing."""
+
+    async with Client(McpFace(Toolbox([nothing])).server, mode=era) as client:
+        assert (await client.call_tool("nothing", {})).structured_content == {"result": None}
+
+
 @both_eras
 async def test_content_is_kept(era: str) -> None:
     @tool(effect=Effect.READ, secrets=())

@@ -27,7 +27,7 @@ from toolcrib.content import Audio, File, Image, Json, Media, Part, Text
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import ErrorCode
 from toolcrib.result import ToolResult
-from toolcrib.schema.keywords import accepts_null
+from toolcrib.schema.keywords import types_of
 from toolcrib.visible import counted, on_one_line
 
 __all__ = [
@@ -400,7 +400,26 @@ def is_wrapped(schema: Mapping[str, Any], *, any_json: bool) -> bool:
 
     With `any_json`, what may be null: most clients take null for structured content that is missing.
     """
-    return accepts_null(schema) if any_json else schema.get("type") != "object"
+    return not _refuses_null(schema, schema, ()) if any_json else schema.get("type") != "object"
+
+
+def _refuses_null(node: Any, schema: Mapping[str, Any], through: tuple[str, ...]) -> bool:
+    """Whether null certainly does not fit a node of a canonical schema, which was reached `through` references."""
+    if not isinstance(node, Mapping):
+        return False
+    ref, types = node.get("$ref"), types_of(node)
+    if isinstance(ref, str) and ref not in through:
+        target = schema.get("$defs", {}).get(ref.removeprefix("#/$defs/"))
+        if _refuses_null(target, schema, (*through, ref)):
+            return True
+    if (types and "null" not in types) or None not in node.get("enum", [None]):
+        return True
+    refused = [_refuses_null(part, schema, through) for part in node.get("anyOf", ())]
+    return (
+        (bool(refused) and all(refused))
+        or any(_refuses_null(part, schema, through) for part in node.get("allOf", ()))
+        or node.get("const") is not None
+    )
 
 
 def blocks_of(parts: Iterable[Part]) -> list[dict[str, Any]]:

@@ -9,13 +9,15 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.bedrock_wire import END, delta, start, stop
 from toolcrib import Effect, Toolbox, tool
 from toolcrib.call import ToolCall
 from toolcrib.codecs import AnthropicMessagesCodec
 from toolcrib.codecs.bedrock_converse import BedrockConverseCodec
-from toolcrib.codecs.other_names import renamed_keys
+from toolcrib.codecs.renamed_keys import StreamedKeys, renamed_keys
 from toolcrib.messages import CallChunk, Message, Request
 from toolcrib.schema.validator import offline_validator
 from toolcrib.spec import ToolSpec
@@ -155,12 +157,46 @@ def test_what_cannot_be_read_or_is_no_parameter_stays_as_it_was_written(text: st
         ('{b: "top_1", top_1: 1,}', '{b: "top_1", "$top": 1,}'),
         ('```json\n{"top_1": 1}\n```', '```json\n{"$top": 1}\n```'),
         ('{"top_1": "cut', '{"$top": "cut'),
+        ("It's the users' call: {\"top_1\": 1}", "It's the users' call: {\"$top\": 1}"),
+        ('A 5" call: {"top_1": 1}', 'A 5" call: {"$top": 1}'),
+        ('{/* don\'t */ "top_1": "it\'s"}', '{/* don\'t */ "$top": "it\'s"}'),
     ],
 )
 def test_a_name_is_put_back_wherever_repair_reads_one(written: str, read: str) -> None:
     assert renamed_keys(written, {"top_1": "$top"}) == read
     with suppress(ValueError):
         assert renamed_keys(json.loads(written), {"top_1": "$top"}) == json.loads(read)
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["top_1", "top", "_1", '"top_1"', "'top_1'", '"', "'", "\\", ":", " ", "{", "}", ",", "é", "\n" * 201]
+    )
+).map("".join)
+
+
+@given(TEXTS, st.data())
+def test_names_are_put_back_the_same_wherever_a_stream_is_cut(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
+    keys = StreamedKeys({"top_1": "$top"})
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert "".join([*map(keys.add, pieces), keys.add("", final=True)]) == renamed_keys(
+        text, {"top_1": "$top"}
+    )
+
+
+@pytest.mark.parametrize("kind", CODECS)
+def test_arguments_with_other_names_grow(kind: str) -> None:
+    codec, request = CODECS[kind](), with_strange_names()
+    name, schema = sent_tools(codec.request(request, model="m", stream=False))[0]
+    text = json.dumps(
+        {list(schema["properties"])[1]: "a long text " * 5, "plain.name-1": "b"}, ensure_ascii=False
+    )
+    decoder, shown = codec.decoder(request), ""
+    for at, event in enumerate(streamed_answer(kind, name, list(text))):
+        shown += "".join(chunk.arguments for chunk in decoder.feed(event) if isinstance(chunk, CallChunk))
+        if at == len(text) // 2:
+            assert shown.startswith('{"城市": "a long text ')
 
 
 @pytest.mark.parametrize("kind", CODECS)

@@ -7,8 +7,9 @@ from typing import Any
 from toolcrib.call import ToolCall
 from toolcrib.codecs.codec import ModelError, is_retryable, unread_error
 from toolcrib.codecs.concatenated_calls import StreamedArguments, split_concatenated
-from toolcrib.codecs.other_names import OtherNames, renamed_keys
+from toolcrib.codecs.other_names import OtherNames
 from toolcrib.codecs.pairing import known_id
+from toolcrib.codecs.renamed_keys import StreamedKeys
 from toolcrib.codecs.sse import DONE
 from toolcrib.codecs.wire_json import (
     arguments_as_written,
@@ -139,7 +140,7 @@ class MessagesDecoder:
             self._calls += 1
             name, id = as_str(content.get("name")), known_id(content.get("id"))
             name = self._names.tool(name)
-            block.parameters = self._names.parameters.get(name, {})
+            block.keys = StreamedKeys(self._names.parameters.get(name, {}))
             return block, [CallChunk(block.number, name, id)]
         text = as_str(content.get("text")) if block.kind == "text" else ""
         thought = as_str(content.get("thinking")) if block.kind == "thinking" else ""
@@ -166,9 +167,7 @@ class MessagesDecoder:
         if not piece:
             return chunks
         if field == "input" and block.kind == "tool_use":
-            shown = block.arguments.add(piece)
-            if block.parameters:  # `_close` gives the arguments in one piece, with their own names
-                return chunks
+            shown = block.keys.add(block.arguments.add(piece))
             return [*chunks, CallChunk(block.number, arguments=shown)] if shown else chunks
         block.grow(field, piece)
         if field == "text" and block.kind == "text":
@@ -199,15 +198,13 @@ class MessagesDecoder:
         if block.kind != "tool_use":
             return []
         rest, others = block.arguments.settle(final=True)
-        if block.parameters:
-            rest = renamed_keys(block.arguments.text, block.parameters)
+        rest = block.keys.add(rest, final=True)
         chunks: list[Chunk] = [CallChunk(block.number, arguments=rest)] if rest else []
         chunks.append(CallChunk(block.number, done=True))
         for arguments in others:
             other, opened = self._open_block({"type": "tool_use", "name": block.content.get("name")})
-            other.arguments.add(arguments)
-            if not other.parameters:
-                opened.append(CallChunk(other.number, arguments=arguments))
+            shown = other.keys.add(other.arguments.add(arguments))
+            opened.append(CallChunk(other.number, arguments=shown))
             chunks += [*opened, *self._close(other)]
         return chunks
 
@@ -236,7 +233,7 @@ _EVENTS = {
 class _Block:
     """A content block that is still streaming; its texts grow as lists of pieces."""
 
-    __slots__ = ("arguments", "citations", "closed", "content", "kind", "number", "parameters", "pieces")
+    __slots__ = ("arguments", "citations", "closed", "content", "keys", "kind", "number", "pieces")
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -244,7 +241,7 @@ class _Block:
         self.number = -1
         self.closed = False
         self.arguments = StreamedArguments()
-        self.parameters: dict[str, str] = {}
+        self.keys = StreamedKeys({})
         self.pieces: dict[str, list[str]] = {}
         self.citations: list[Any] = []
 

@@ -18,8 +18,9 @@ from toolcrib.codecs.bedrock_converse_answer import (
 )
 from toolcrib.codecs.codec import ModelError
 from toolcrib.codecs.concatenated_calls import StreamedArguments
-from toolcrib.codecs.other_names import OtherNames, renamed_keys
+from toolcrib.codecs.other_names import OtherNames
 from toolcrib.codecs.pairing import known_id
+from toolcrib.codecs.renamed_keys import StreamedKeys
 from toolcrib.codecs.wire_json import as_dict, as_index, as_list, as_str, compact, joined, json_object
 from toolcrib.messages import CallChunk, Chunk, ReasoningChunk, Response, TextChunk
 
@@ -83,7 +84,7 @@ class ConverseDecoder:
     def _named(self, block: _Block) -> CallChunk:
         name = self._names.tool(as_str(block.start.get("name")))
         if "input" not in block.texts:  # else a piece that came before the name was given out already
-            block.parameters = self._names.parameters.get(name, {})
+            block.keys = StreamedKeys(self._names.parameters.get(name, {}))
         return CallChunk(block.number, name, known_id(block.start.get("toolUseId")))
 
     def _block_delta(self, data: dict[str, Any]) -> list[Chunk]:
@@ -118,8 +119,8 @@ class ConverseDecoder:
         elif kind == "reasoningContent" and field == "text":
             chunks.append(ReasoningChunk(piece))
         elif block.is_call and field == "input":
-            shown = block.arguments.add(piece)
-            if shown and not block.parameters:  # else `_close` gives them in one piece, with their own names
+            shown = block.keys.add(block.arguments.add(piece))
+            if shown:
                 chunks.append(CallChunk(block.number, arguments=shown))
         return chunks
 
@@ -144,8 +145,7 @@ class ConverseDecoder:
             return []
         block.closed = True
         rest, others = block.arguments.settle(final=True)
-        if block.parameters:
-            rest = renamed_keys(block.arguments.text, block.parameters)
+        rest = block.keys.add(rest, final=True)
         chunks: list[Chunk] = [CallChunk(block.number, arguments=rest)] if rest else []
         chunks.append(CallChunk(block.number, done=True))
         if others:
@@ -179,7 +179,7 @@ _EVENTS = {
 class _Block:
     """A content block that is still streaming: texts grow as lists of pieces, lists by their items."""
 
-    __slots__ = ("arguments", "closed", "is_call", "kind", "lists", "number", "parameters", "start", "texts")
+    __slots__ = ("arguments", "closed", "is_call", "keys", "kind", "lists", "number", "start", "texts")
 
     def __init__(self, kind: str, start: dict[str, Any]) -> None:
         self.kind = kind
@@ -188,7 +188,7 @@ class _Block:
         self.number = -1
         self.closed = False
         self.arguments = StreamedArguments()
-        self.parameters: dict[str, str] = {}
+        self.keys = StreamedKeys({})
         self.texts: dict[str, list[str]] = {}
         self.lists: dict[str, list[Any]] = {}
 

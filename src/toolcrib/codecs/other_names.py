@@ -9,24 +9,17 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from toolcrib.codecs.renamed_keys import renamed_keys
 from toolcrib.codecs.tool_names import inverse, legal_names, wire_names
 from toolcrib.dataclass import dataclass, field
-from toolcrib.json_text.lenient_grammar import MAX_DEPTH
 from toolcrib.messages import Request
 from toolcrib.schema.dialects import ANTHROPIC_NAMES
 from toolcrib.spec import ToolSpec
 
-__all__ = ["OtherNames", "names_in_answer", "names_in_request", "renamed_keys"]
-
-# A string or a bare word, and the colon behind it if it is a key. A string that was cut off has no closing quote and
-# reaches to the end of the text, which is scanned once.
-TOKEN = re.compile(
-    r"""("[^"\\]*+(?:\\.[^"\\]*+)*+"?|'[^'\\]*+(?:\\.[^'\\]*+)*+'?|[A-Za-z0-9_.-]++)(\s*+:)?""", re.DOTALL
-)
+__all__ = ["OtherNames", "names_in_answer", "names_in_request"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,38 +89,6 @@ def _renamed_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dic
     if "required" in schema:
         made["required"] = [names.get(name, name) for name in schema["required"]]
     return made
-
-
-def renamed_keys(arguments: Any, names: Mapping[str, str]) -> Any:
-    """What a model wrote, as an object or text, with the wire names of parameters replaced; the rest stays as it is.
-
-    Wire names are replaced wherever they are keys, as no other key has such a name: models wrap arguments in a further
-    object, and write nested objects with the names of outer ones.
-
-    >>> renamed_keys('{"arguments": {"_top_81bf98e4": 1.50}}', {"_top_81bf98e4": "$top"})
-    '{"arguments": {"$top": 1.50}}'
-    """
-    if not names:
-        return arguments
-    if not isinstance(arguments, str):
-        return _renamed_inside(arguments, names, MAX_DEPTH)
-
-    def renamed(token: re.Match[str]) -> str:
-        name = names.get(token[1].strip("\"'")) if token[2] is not None else None
-        return token[0] if name is None else json.dumps(name, ensure_ascii=False) + token[2]
-
-    return TOKEN.sub(renamed, arguments)
-
-
-def _renamed_inside(value: Any, names: Mapping[str, str], depth: int) -> Any:
-    """The value with its keys replaced. What is nested too deeply for any tool stays as it is."""
-    if depth < 0:
-        return value
-    if isinstance(value, dict):
-        return {
-            names.get(name, name): _renamed_inside(inner, names, depth - 1) for name, inner in value.items()
-        }
-    return [_renamed_inside(inner, names, depth - 1) for inner in value] if isinstance(value, list) else value
 
 
 def _described_by_name(name: str, node: Any) -> Any:

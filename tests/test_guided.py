@@ -207,7 +207,10 @@ def test_the_ladder_goes_down_when_lowering_and_after_a_refusal() -> None:
     refused = {"type": "object", "properties": {f"字段{at}": {"type": "string"} for at in range(30)}}
     for target in ("anthropic", "bedrock"):
         assert lower(refused, target).rung == "text"
-        assert lower({"type": "object", "properties": {"城市": {"type": "string"}}}, target).rung == "native"
+        native = lower({"type": "object", "properties": {"城市": {"type": "string"}}}, target)
+        below = native.next_rung("400: it is refused")
+        assert native.rung == "native" and below is not None and below.rung == "text"
+        assert [said.partition(":")[0] for said in below.blockers] == ["native", "strict tool", "forced tool"]
     assert "25 optional properties" in lower(many, "anthropic").blockers[0]
     with pytest.raises(ValueError, match="no rung 'strict tool'"):
         lower(POINT, "vllm", rung="strict tool")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from toolcrib.dataclass import dataclass
 from toolcrib.guided import wire
-from toolcrib.guided.limits import anthropic_limits, anthropic_names, openai_limits
+from toolcrib.guided.limits import anthropic_limits, anthropic_names, anthropic_tool_limits, openai_limits
 from toolcrib.guided.lowered import Guarantee, RungName
 from toolcrib.guided.weak import CAPITALS, INTEGERS, PATTERNS, UNDOCUMENTED, Weak
 
@@ -84,6 +84,9 @@ def _json(write: Callable[[], dict[str, Any]], **more: Any) -> Rung:
 
 _OPENAI: Final = partial(Rung, dialect="openai-strict", limits=openai_limits)
 _CLAUDE: Final = partial(Rung, dialect="anthropic-strict", limits=anthropic_limits, weak=CAPITALS)
+_CLAUDE_TOOL: Final = partial(
+    _CLAUDE, name="strict tool", limits=anthropic_tool_limits, not_with=("thinking",)
+)
 _LLAMACPP: Final[Mapping[str, Any]] = {
     "any_root": True,
     "weak": INTEGERS,
@@ -124,7 +127,7 @@ _ROWS: Final = (
         source="anthropic 2.12 (OutputConfigParam, lib/_parse/_transform.py); structured outputs page, 2026-09",
         rungs=(
             _CLAUDE(name="native", write=wire.anthropic_schema, not_with=("citations", "prefill")),
-            _CLAUDE(name="strict tool", write=wire.anthropic_strict_tool, not_with=("thinking",)),
+            _CLAUDE_TOOL(write=wire.anthropic_strict_tool),
             _forced(wire.anthropic_tool, "anthropic", limits=anthropic_names, not_with=("thinking",)),
         ),
     ),
@@ -144,7 +147,7 @@ _ROWS: Final = (
         source="botocore 1.44 (OutputConfig, ToolSpecification.strict); the subset is Claude's",
         rungs=(
             _CLAUDE(name="native", write=wire.bedrock_schema, not_with=("citations",)),
-            _CLAUDE(name="strict tool", write=wire.bedrock_strict_tool, not_with=("thinking",)),
+            _CLAUDE_TOOL(write=wire.bedrock_strict_tool),
             _forced(wire.bedrock_tool, "bedrock", limits=anthropic_names, not_with=("thinking",)),
         ),
     ),

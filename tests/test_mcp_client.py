@@ -418,6 +418,28 @@ async def test_a_server_without_tools_is_no_broken_one(protocol: str) -> None:
         assert (status.state, status.tools, status.problem) == (ServerState.STARTED, 0, "")
 
 
+async def test_the_event_loop_goes_on_while_many_tools_are_listed() -> None:
+    tools = McpToolset(
+        in_process={"s": RawServer(tools=tuple(tool(f"t{number}") for number in range(1_000)))}
+    )
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0)
+            beats += 1
+
+    async with Toolbox([tools]) as box:
+        await tools.ready()
+        beating = asyncio.ensure_future(beat())
+        assert len(await tools.names()) == 1_000
+        judged = beats
+        assert len((await box.tool_list()).specs) == 1_000
+        beating.cancel()
+    assert judged > 1 and beats - judged > 15
+
+
 async def test_a_list_that_cannot_be_read_leaves_what_was_known() -> None:
     server = RawServer(tools=(tool("t"),))
     tools = McpToolset(in_process={"s": server})

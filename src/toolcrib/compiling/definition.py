@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from toolcrib.compiling.care import needs_care
 from toolcrib.compiling.output import Output
 from toolcrib.compiling.params import Params
 from toolcrib.facts import Facts
-from toolcrib.parameter_names import WRAPPERS
 from toolcrib.spec import ToolSpec
 
 __all__ = ["Definition", "Hook"]
@@ -71,7 +70,7 @@ class Definition:
         self.dynamic = "dynamic_description" in hooks or "dynamic_schema" in hooks
         self.effect_for = hooks.get("effect_for")
         self.wants_context = wants_context or yields
-        self.needs_care = _needs_care(params.schema, facts.name)
+        self.needs_care = needs_care(params.schema, facts.name)
         self.output = Output(returns, facts.name, facts.output_schema, yields=yields)
         self.known_spec: ToolSpec | None = None  # set at the first list
         self._identity = ""
@@ -98,16 +97,3 @@ class Definition:
                 **facts.listed(),
             )
         return self.known_spec
-
-
-def _needs_care(schema: Mapping[str, Any], tool: str) -> Callable[[str], Any] | None:
-    """Finds an empty text that a format may not allow, and a wrapper that would count as an unknown field."""
-    properties, required = schema["properties"], schema.get("required", ())
-    signs: list[str] = []
-    optional = [repr(node) for name, node in properties.items() if name not in required]
-    if any("'format'" in node or "'$ref'" in node for node in optional):
-        signs.append('""')
-    if properties and schema.get("additionalProperties") is not False:
-        signs += (f'"{re.escape(name)}"' for name in sorted(WRAPPERS | {tool}))
-        signs.append(r"\\u00[0-7]")  # which may be a letter of such a name
-    return re.compile("|".join(signs)).search if signs else None

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["McpToolset"]
 
+MANY = 200  # tools whose definitions are judged on a thread: that takes 0.2 ms each
 WAIT = 3.0  # seconds that the first list waits for servers of which nothing is known
 
 
@@ -172,13 +173,13 @@ class McpToolset:
         if self._entered and not self._waited:
             self._waited = True
             await self.ready(self._wait)
-        return [*self._known(), *self._own_tools()]
+        return [*await self._judged(), *self._own_tools()]
 
     async def get(self, name: str) -> ToolLike | None:
-        tool: ToolLike | None = self._known().get(name) or self._own_tools().get(name)
+        tool: ToolLike | None = (await self._judged()).get(name) or self._own_tools().get(name)
         if tool is None and self._entered:
             await self._learn(name)
-            tool = self._known().get(name)
+            tool = (await self._judged()).get(name)
         elif tool is None:
             self._say_not_entered(name)
         return tool
@@ -269,6 +270,16 @@ class McpToolset:
                 for task in waiting:
                     task.cancel()  # of the waiting alone: the server goes on starting
         return self.servers()
+
+    async def _judged(self) -> dict[str, RemoteTool]:
+        """As `_known`, without that the event loop stands still while many definitions are judged."""
+        index = self._index
+        if index is not None and index[0] == self.version:
+            return index[1]
+        manifests = [handle.manifest for handle in self._handles.values()]
+        if sum(len(manifest.tools) for manifest in manifests if manifest is not None) > MANY:
+            return await asyncio.to_thread(self._known)
+        return self._known()
 
     def _known(self) -> dict[str, RemoteTool]:
         """The tools of the last listing, by the names that the model sees. An unchanged tool stays the same object."""

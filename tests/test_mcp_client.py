@@ -57,6 +57,8 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: LOOSE(["uvx calc"]), "servers are McpServer objects, such as .*; got 'uvx calc'"),
     (lambda: LOOSE([McpServer("calc")]), "MCP server 'calc': give a command or a url"),
     (lambda: McpServer("calc", command="uvx calc"), r"write \['uvx', 'calc'\]"),
+    (lambda: LOOSE(in_process={"own": Toolbox()}), r"in_process= takes .*McpFace\(toolbox\).*; got <"),
+    (lambda: LOOSE(in_process={"own": McpFace}), "in_process= takes servers of the SDK and faces"),
 ]
 
 

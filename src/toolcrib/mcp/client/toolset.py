@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolcrib.dataclass import replace
+from toolcrib.errors import is_object_with
 from toolcrib.event_loops import to_its_end
 from toolcrib.events import Event, ServerChanged
 from toolcrib.mcp.client.connection import Link
@@ -412,5 +413,10 @@ def _configured(servers: Iterable[Any]) -> Iterator[McpServer]:
 
 
 def _server_of(given: Any) -> Any:
-    """The server object of the SDK, also that of an McpFace."""
-    return given.server if hasattr(given, "toolbox") else given
+    """The server object of the SDK, also that of an McpFace. TypeError for what is no server."""
+    server = given.server if hasattr(given, "toolbox") else given
+    if not is_object_with(getattr(server, "_lowlevel_server", server), "create_initialization_options"):
+        raise TypeError(
+            f"in_process= takes servers of the SDK and faces, as in {{'own': McpFace(toolbox)}}; got {given!r}"
+        )
+    return server

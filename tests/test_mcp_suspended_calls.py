@@ -432,6 +432,8 @@ OLDER_TASKS: list[tuple[str, list[str], Any, ErrorCode | None, str]] = [
     ("waits for the person", ["working", *["input_required"] * 9, "working", "completed"], RESULT, None, "done"),
     ("an error of the tool", ["failed"], {**RESULT, "isError": True}, ErrorCode.TOOL_ERROR, "done"),
     ("failed", ["failed"], Refusal(-32603, "the disk is full"), ErrorCode.TOOL_ERROR, "failed: the disk is full"),
+    ("failed without a word", ["failed"], {}, ErrorCode.TOOL_ERROR, "failed: it is failed"),
+    ("lost", ["completed"], Refusal(-32602, "no such task"), ErrorCode.OUTCOME_UNKNOWN, "failed: no such task. Whether"),
     ("cancelled", ["working", "cancelled"], RESULT, ErrorCode.OUTCOME_UNKNOWN, "cancelled the call: it is cancelled"),
 ]  # fmt: skip
 

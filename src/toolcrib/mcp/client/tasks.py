@@ -104,7 +104,7 @@ async def older_task_result(call: RunningCall, created: Mapping[str, Any]) -> di
                 result = result or asyncio.ensure_future(_ask(call, RESULT, {"taskId": task}, timeout=None))
                 await asyncio.wait([result], timeout=interval)
                 if result.done():
-                    return dict(result.result())
+                    return _older_end(current, result)
             current = await _ask(call, "tasks/get", {"taskId": task})
     except asyncio.CancelledError:
         await _cancel(call, task)
@@ -112,6 +112,20 @@ async def older_task_result(call: RunningCall, created: Mapping[str, Any]) -> di
     finally:
         if result is not None:
             result.cancel()
+
+
+def _older_end(current: Mapping[str, Any], result: asyncio.Future[Mapping[str, Any]]) -> dict[str, Any]:
+    """The data of a task's result. Raises RemoteFailure where the task failed, or what it gave is lost."""
+    from mcp import MCPError
+
+    failed = current.get("status") == "failed"
+    try:
+        data = dict(result.result())
+    except MCPError as problem:
+        raise RemoteFailure(f"failed: {problem.message}", unknown=not failed) from problem
+    if failed and data.get("isError") is not True:
+        raise RemoteFailure(_why(current))
+    return data
 
 
 def _id_of(created: Mapping[str, Any]) -> str:
@@ -143,10 +157,8 @@ async def _ask(
             connection, headers = await call.reached()
             return await connection.request(method, params, headers=headers, timeout=timeout)
         except (ConnectionLost, ServerUnavailable, MCPError) as problem:
-            if (
-                isinstance(problem, MCPError) and method == RESULT
-            ):  # the call itself was answered with this error
-                raise RemoteFailure(f"failed: {problem.message}") from problem
+            if isinstance(problem, MCPError) and method == RESULT:
+                raise  # the call itself was answered with this error
             if isinstance(problem, MCPError) and problem.code == INVALID_PARAMS:
                 why = f"does not know its task any more ({problem.message})"
                 raise RemoteFailure(why, unknown=True) from problem

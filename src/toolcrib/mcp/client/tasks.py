@@ -112,6 +112,7 @@ async def older_task_result(call: RunningCall, created: Mapping[str, Any]) -> di
     finally:
         if result is not None:
             result.cancel()
+            result.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 def _older_end(current: Mapping[str, Any], result: asyncio.Future[Mapping[str, Any]]) -> dict[str, Any]:

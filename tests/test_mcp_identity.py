@@ -31,6 +31,7 @@ from toolcrib.events import Event, Notice, StatusChanged
 from toolcrib.mcp import McpServer, McpToolset
 from toolcrib.mcp.client import http as http_module
 from toolcrib.mcp.client import identity as identity_module
+from toolcrib.mcp.client.errors import ServerUnavailable
 
 USERS = [f"user-{number}" for number in range(10)]
 
@@ -230,6 +231,29 @@ async def test_a_session_that_the_server_forgot_is_begun_anew_for_its_user(tmp_p
                 if number == 1:
                     older.owners.clear()
     assert Counter(older.owners.values()) == {"a": 1, "b": 1}
+
+
+async def test_connections_in_a_loop_that_stands_still_keep_nobody_waiting() -> None:
+    older = OlderServer()
+    async with toolset(lambda url: older.app()) as tools:
+        box = Toolbox([tools], autonomy="full")
+        stopped = asyncio.new_event_loop()
+
+        async def first() -> str:
+            await box.__aenter__()
+            return (await box.call("who__whoami", {}, deps=User("token-of-a"))).text
+
+        assert (await asyncio.to_thread(stopped.run_until_complete, first())).startswith("a in ")
+        try:
+            async with asyncio.timeout(5):
+                result = await box.call("who__whoami", {}, deps=User("token-of-b"))
+                with pytest.raises(ServerUnavailable, match="does not run"):
+                    await tools.server("who").refresh()
+                await box.__aexit__(None, None, None)
+            assert "is not available now; nothing was sent" in result.text
+        finally:
+            await asyncio.to_thread(stopped.run_until_complete, tools.aclose())
+            stopped.close()
 
 
 @pytest.mark.promise("mcp-login.md", "no token, session, cookie, question or log message")

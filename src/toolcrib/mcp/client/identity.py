@@ -95,6 +95,9 @@ class Identities:
             self._open.clear()
         home, older = self._home, shared is not None
         try:
+            if not home.is_running():
+                name = self._server.config.name
+                raise ServerUnavailable(f"MCP server {name!r}: its event loop does not run")
             entry = await in_loop(home, self._acquired(headers))
         except ServerUnavailable as problem:
             yield ServerForCaller(self._server, self._requests(), headers, _raising(problem))
@@ -111,7 +114,7 @@ class Identities:
 
     async def aclose(self) -> None:
         """Close the connections of all identities. Takes a bounded time."""
-        if self._home is not None and not self._home.is_closed():
+        if self._home is not None and self._home.is_running():
             await in_loop(self._home, self._close())
 
     async def _headers(self, ctx: Context[Any]) -> dict[str, str]:

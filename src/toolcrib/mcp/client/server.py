@@ -276,6 +276,8 @@ class ServerHandle:
     async def refresh(self) -> None:
         """List its tools anew. The server is started if need be. Raises ServerUnavailable, ConnectionLost, MCPError."""
         connection = await self.connected()
+        if not connection.loop.is_running():
+            raise ServerUnavailable(f"MCP server {self.config.name!r}: its event loop does not run")
         await in_loop(connection.loop, self._list(connection))
 
     async def definition_now(self, name: str) -> RemoteDefinition | None:

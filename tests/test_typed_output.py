@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from tests.cases import each as each_of
 from toolcrib import Agent, Context, Effect, Toolbox, ToolDefinitionError, ToolError, tool
@@ -481,6 +481,18 @@ def test_the_ladder_goes_down_to_a_strict_call_and_to_text() -> None:
     declared = {tool["function"]["name"]: tool["function"] for tool in strict.bodies[1]["tools"]}
     assert declared["attempt_completion"]["strict"] is True
     assert strict.bodies[1]["tool_choice"] == "required"
+
+
+def test_a_strict_call_has_names_that_its_server_takes() -> None:
+    class City(BaseModel):
+        name: str = Field(alias="城市")
+
+    codec = AnthropicMessagesCodec()
+    model = Native([answer(城市="Bern")], codec, "anthropic")
+    outcome = run(model, OutputType(City, rung="strict tool"))
+    assert (outcome.output.name, outcome.rung, outcome.guarantee) == ("Bern", "strict tool", "enforced")
+    (tool,) = model.bodies[0]["tools"]
+    assert tool["strict"] is True and all(name.isascii() for name in tool["input_schema"]["properties"])
 
 
 @each(

@@ -128,7 +128,7 @@ def _called(shape: OutputShape, target: str) -> list[LadderStep]:
     from toolcrib.guided import rungs_of
 
     schema = shape.constraints[-1]
-    known = {lowered.rung: lowered for lowered in rungs_of(schema, target)}
+    known = {lowered.rung: lowered for lowered in rungs_of(schema, target, other_names=True)}
     strict, forced = known.get("strict tool"), known.get("forced tool")
     steps: list[LadderStep] = []
     if strict is not None and strict.guarantee != "prompted":

@@ -8,7 +8,7 @@ from typing import Any, Final
 from toolcrib.schema.dialects import ANTHROPIC_NAMES
 from toolcrib.schema.keywords import children, types_of
 
-__all__ = ["anthropic_limits", "anthropic_names", "anthropic_tool_limits", "nodes_of", "openai_limits"]
+__all__ = ["anthropic_limits", "anthropic_names", "nodes_of", "openai_limits"]
 
 OPENAI_PROPERTIES: Final = 5_000
 OPENAI_DEPTH: Final = 10
@@ -76,8 +76,3 @@ def anthropic_names(schema: Mapping[str, Any]) -> str:
     refused = (name for name in schema.get("properties", ()) if not ANTHROPIC_NAMES.fullmatch(name))
     name = next(refused, None)
     return "" if name is None else f"{name!r} is no name that a tool's parameter may have"
-
-
-def anthropic_tool_limits(schema: Mapping[str, Any]) -> str:
-    """What Anthropic refuses in the input of a strict tool, in words; "" for nothing."""
-    return anthropic_limits(schema) or anthropic_names(schema)

@@ -55,10 +55,15 @@ def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowe
     raise ValueError(f"{target} has no rung {rung!r} for this {type(made).__name__}")
 
 
-def rungs_of(constraint: Any, target: str) -> list[Lowered]:
-    """Every rung that a server takes of a constraint, the best first; text is the last."""
-    made = _as_constraint(constraint)
-    found = _candidates(made, target_named(target))
+def rungs_of(constraint: Any, target: str, *, other_names: bool = False) -> list[Lowered]:
+    """Every rung that a server takes of a constraint, the best first; text is the last.
+
+    With `other_names`, who sends a tool replaces the names of parameters that the server refuses, as codecs do.
+    """
+    made, server = _as_constraint(constraint), target_named(target)
+    if other_names:
+        server = replace(server, rungs=tuple(replace(rung, names=None) for rung in server.rungs))
+    found = _candidates(made, server)
     return [_first([rung], made, target, ()) for rung in found if isinstance(rung, Lowered)]
 
 
@@ -144,8 +149,9 @@ def _on_rung(constraint: Any, schema: JsonSchema, target: ServerTarget, rung: Ru
     narrowing = [loss for loss in losses if loss.narrows]
     if narrowing and rung.must_not_narrow:
         return f"{rung.name}: {_place(narrowing[0].path, wrap)}: {narrowing[0].detail}"
-    if rung.limits is not None and (too_much := rung.limits(sent)):
-        return f"{rung.name}: {too_much}"
+    for refuses in (rung.limits, rung.names):
+        if refuses is not None and (refused := refuses(sent)):
+            return f"{rung.name}: {refused}"
     if rung.portable:
         sent, left_out = portable_patterns(sent, drop=rung.drop_patterns)
         losses += left_out

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from toolcrib.dataclass import dataclass
 from toolcrib.guided import wire
-from toolcrib.guided.limits import anthropic_limits, anthropic_names, anthropic_tool_limits, openai_limits
+from toolcrib.guided.limits import anthropic_limits, anthropic_names, openai_limits
 from toolcrib.guided.lowered import Guarantee, RungName
 from toolcrib.guided.weak import CAPITALS, INTEGERS, PATTERNS, UNDOCUMENTED, Weak
 
@@ -25,8 +25,9 @@ class Rung:
 
     `dialect` is a row of `ANSWER_DIALECTS`, "" where no schema is sent; `any_root` says that the root may be anything.
     `weak` are keywords that are sent, with why they are not promised; `portable` writes patterns as every engine
-    reads them, and `drop_patterns` leaves out the others. `limits` says what of a schema is
-    too much, "" for nothing. `must_not_narrow` refuses a schema of which the dialect would allow fewer values.
+    reads them, and `drop_patterns` leaves out the others. `limits` says what of a schema is too much, "" for nothing,
+    and `names` which name of a field is refused. `must_not_narrow` refuses a schema of which the dialect would allow
+    fewer values.
     """
 
     name: RungName
@@ -38,6 +39,7 @@ class Rung:
     portable: bool = False
     drop_patterns: bool = False
     limits: Callable[[Mapping[str, Any]], str] | None = None
+    names: Callable[[Mapping[str, Any]], str] | None = None
     must_not_narrow: bool = True
     not_with: tuple[str, ...] = ()
 
@@ -84,9 +86,7 @@ def _json(write: Callable[[], dict[str, Any]], **more: Any) -> Rung:
 
 _OPENAI: Final = partial(Rung, dialect="openai-strict", limits=openai_limits)
 _CLAUDE: Final = partial(Rung, dialect="anthropic-strict", limits=anthropic_limits, weak=CAPITALS)
-_CLAUDE_TOOL: Final = partial(
-    _CLAUDE, name="strict tool", limits=anthropic_tool_limits, not_with=("thinking",)
-)
+_CLAUDE_TOOL: Final = partial(_CLAUDE, name="strict tool", names=anthropic_names, not_with=("thinking",))
 _LLAMACPP: Final[Mapping[str, Any]] = {
     "any_root": True,
     "weak": INTEGERS,
@@ -128,7 +128,7 @@ _ROWS: Final = (
         rungs=(
             _CLAUDE(name="native", write=wire.anthropic_schema, not_with=("citations", "prefill")),
             _CLAUDE_TOOL(write=wire.anthropic_strict_tool),
-            _forced(wire.anthropic_tool, "anthropic", limits=anthropic_names, not_with=("thinking",)),
+            _forced(wire.anthropic_tool, "anthropic", names=anthropic_names, not_with=("thinking",)),
         ),
     ),
     ServerTarget(
@@ -148,7 +148,7 @@ _ROWS: Final = (
         rungs=(
             _CLAUDE(name="native", write=wire.bedrock_schema, not_with=("citations",)),
             _CLAUDE_TOOL(write=wire.bedrock_strict_tool),
-            _forced(wire.bedrock_tool, "bedrock", limits=anthropic_names, not_with=("thinking",)),
+            _forced(wire.bedrock_tool, "bedrock", names=anthropic_names, not_with=("thinking",)),
         ),
     ),
     ServerTarget(

@@ -338,6 +338,14 @@ def test_an_async_listener_is_named_since_nobody_would_await_it(given: Any) -> N
             make()
 
 
+async def test_a_listener_that_gives_a_coroutine_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    box = Toolbox([tool(lambda: "", name="look", **READ)])
+    listener = box.subscribe(lambda event: asyncio.sleep(0))  # known to be async only when it was called
+    await box.call("look", {})
+    assert listener.flush(5)
+    assert "a listener is a plain function" in caplog.text
+
+
 def test_what_check_tool_cannot_check_is_named() -> None:
     with pytest.raises(TypeError, match=r"is no tool, so it was called with a folder"):
         check_tool(lambda text: text)

@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from itertools import count, repeat
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcrib.events import ArgumentsDelta, Event, OutputDelta, ReasoningDelta, TextDelta
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 
-__all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
+__all__ = ["ASYNC_LISTENER", "CallbackSubscription", "EventLog", "EventSink", "Subscription"]
+
+ASYNC_LISTENER = (
+    "a listener is a plain function, called on a thread: no event loop would await an async one; "
+    "in an event loop, write `async for event in box.events()`"
+)
 
 MakeEvents = Callable[[str, Iterator[int], str, float, Any], tuple[Event, ...]]
 """Makes events of their run, of numbers to take from, of their parent and time, and of facts."""
@@ -193,7 +199,10 @@ def _drain(
             marks.popleft().set()
             continue
         try:
-            callback(event)
+            given = callback(event)
+            if type(given) is CoroutineType:
+                given.close()
+                raise TypeError(ASYNC_LISTENER)
         except BaseException:  # also SystemExit, which would end this thread alone
             if not complained:
                 import logging

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from toolcrib.events import Event
 from toolcrib.hooks import is_async
-from toolcrib.sink import CallbackSubscription, EventLog, EventSink, Subscription
+from toolcrib.sink import ASYNC_LISTENER, CallbackSubscription, EventLog, EventSink, Subscription
 from toolcrib.toolbox.stats import Statistics, ToolStats, hint
 
 __all__ = ["Watched"]
@@ -31,10 +31,7 @@ class Watched:
         if not isinstance(listener, EventLog) and not callable(listener):
             raise TypeError(f"a listener must be a function of an event, or an EventLog; got {listener!r}")
         if is_async(listener):
-            raise TypeError(
-                "a listener is a plain function, called on a thread: no event loop would await an async one; "
-                "in an event loop, write `async for event in box.events()`"
-            )
+            raise TypeError(ASYNC_LISTENER)
         subscription = listener if isinstance(listener, EventLog) else CallbackSubscription(listener)
         self.sink.add(subscription)
         return subscription

@@ -287,7 +287,7 @@ ROOTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # keywords of a roo
 
 
 @pytest.mark.parametrize("root", ROOTS)
-@pytest.mark.parametrize("dialect", ["anthropic", "anthropic-strict"])
+@pytest.mark.parametrize("dialect", ["anthropic", "anthropic-strict", "openai"])
 def test_a_schema_with_other_names_takes_the_same_arguments(root: str, dialect: str) -> None:
     keywords, fitting = ROOTS[root]
     schema = {

@@ -161,7 +161,7 @@ class AnthropicMessagesCodec:
         tool = {
             "name": names.tool(spec.name),
             "description": spec.description,
-            "input_schema": names.schema(spec.name, spec.in_dialect(dialect)),
+            "input_schema": names.schema(spec, dialect),
         }
         return {**tool, **({"strict": True} if strict else {}), **own}
 

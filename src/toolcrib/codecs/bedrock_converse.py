@@ -140,7 +140,7 @@ class BedrockConverseCodec:
         declared: dict[str, Any] = {"name": names.tool(spec.name)}
         if spec.description.strip():
             declared["description"] = spec.description
-        declared["inputSchema"] = {"json": names.schema(spec.name, spec.in_dialect(dialect))}
+        declared["inputSchema"] = {"json": names.schema(spec, dialect)}
         if strict:
             declared["strict"] = True
         return [{"toolSpec": {**declared, **own}}, *([{"cachePoint": mark}] if mark else [])]

@@ -14,9 +14,10 @@ from typing import Any
 
 from toolcrib.codecs.renamed_keys import renamed_keys
 from toolcrib.codecs.tool_names import inverse, legal_names, wire_names
-from toolcrib.dataclass import dataclass, field
+from toolcrib.dataclass import dataclass, field, replace
 from toolcrib.messages import Request
-from toolcrib.schema.dialects import ANTHROPIC_NAMES
+from toolcrib.schema.dialects import ANTHROPIC_NAMES, dialect_named
+from toolcrib.schema.lower import lower_schema
 from toolcrib.spec import ToolSpec
 
 __all__ = ["OtherNames", "names_in_answer", "names_in_request"]
@@ -44,10 +45,10 @@ class OtherNames:
         """Arguments of a tool as a model wrote them, with the other names of its parameters."""
         return renamed_keys(arguments, self.parameters.get(tool, {}))
 
-    def schema(self, tool: str, schema: dict[str, Any]) -> dict[str, Any]:
+    def schema(self, spec: ToolSpec, dialect: str) -> dict[str, Any]:
         """The input schema of a tool with the other names of its parameters, whose own stand in the descriptions."""
-        names = self.parameters.get(tool)
-        return _renamed_parameters(schema, names) if names else schema
+        names = self.parameters.get(spec.name)
+        return _renamed_parameters(_naming_root(spec, dialect), names) if names else spec.in_dialect(dialect)
 
 
 def names_in_request(
@@ -78,6 +79,15 @@ def _wire_names_of(spec: ToolSpec, dialect: str) -> dict[str, str]:
     names = spec.in_dialect(dialect).get("properties", {})
     illegal = sorted(name for name in names if not ANTHROPIC_NAMES.fullmatch(name))
     return legal_names(illegal, set(names).difference(illegal))
+
+
+@functools.lru_cache(1024)
+def _naming_root(spec: ToolSpec, dialect: str) -> dict[str, Any]:
+    """A schema whose root speaks of no parameter but in its properties, also in the dialect of another provider."""
+    row = dialect_named(dialect)
+    if row.parameter_names is not None:
+        return spec.in_dialect(dialect)
+    return lower_schema(spec.input_schema, replace(row, parameter_names=ANTHROPIC_NAMES))[0]
 
 
 def _renamed_parameters(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from tests.cases import each
 from toolcrib.errors import ToolcribError
 from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.secrets import SecretError, SecretFile
+from toolcrib.tools.change_journal import ChangeJournal
 
 
 def change_a_secret(folder: Path) -> None:
@@ -50,3 +53,51 @@ def test_without_locks_an_error_of_ours_says_so(
         patched.setattr(fcntl, "flock", refuse)
         with pytest.raises((ToolcribError, SecretError), match="No locks available"):
             use(tmp_path)
+
+
+@contextmanager
+def a_forked_process() -> Generator[None]:
+    """A process that is forked now, with all descriptors that are open, and does nothing."""
+    pid = os.fork()
+    if not pid:
+        try:
+            signal.pause()
+        finally:
+            os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+@asynccontextmanager
+async def held(kind: str, folder: Path) -> AsyncGenerator[None]:
+    """The lock of a file of ours; each waits for it with a new descriptor."""
+    if kind == "login":
+        from toolcrib.mcp.client.oauth import LoginStore
+
+        async with LoginStore(SecretFile(folder / "logins.json"), locks=folder).locked("login"):
+            yield
+    elif kind == "list":
+        with LockedJsonFile(folder / "approvals.json", "approvals").changing():
+            yield
+    else:
+        with ChangeJournal(str(folder)).exclusively() as exclusive:
+            assert exclusive
+            yield
+
+
+@each(
+    "kind, lock", [("login", "login"), ("list", ".approvals.json.lock"), ("journal", "toolcrib/changes/lock")]
+)
+async def test_a_lock_is_free_once_it_is_released_also_beside_a_process_forked_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, lock: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with ExitStack() as forked:
+        async with held(kind, tmp_path):
+            forked.enter_context(a_forked_process())
+        fd = os.open(tmp_path / lock, os.O_RDWR)
+        forked.callback(os.close, fd)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises BlockingIOError where it is held

@@ -53,7 +53,7 @@ def others_may(status: os.stat_result, rights: int) -> bool:
 
 
 def open_locked(path: Path) -> int:
-    """Open a file for a lock, wait until it is free, and lock it; closing the descriptor releases it.
+    """Open a file for a lock, wait until it is free, and lock it; `close_locked` releases it.
 
     The file and its folder are made where they are missing. Raises OSError, also where the file system has no locks.
     """
@@ -66,6 +66,17 @@ def open_locked(path: Path) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def close_locked(fd: int) -> None:
+    """Release the lock of an open file, and close it.
+
+    Closing alone would keep it locked where a process was forked meanwhile, which has the descriptor, too.
+    """
+    try:
+        unlock(fd)
+    finally:
+        os.close(fd)
 
 
 @contextmanager

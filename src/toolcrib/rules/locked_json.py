@@ -19,6 +19,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.private_files import (
     OPEN_FLAGS,
     belongs_to_another_user,
+    close_locked,
     open_locked,
     others_may,
     replace_private_file,
@@ -80,7 +81,7 @@ class LockedJsonFile:
         try:
             yield
         finally:
-            os.close(lock)
+            close_locked(lock)
 
     def write(self, listed: list[Any]) -> None:
         """Replace the list, inside of `changing`."""

@@ -13,6 +13,7 @@ from typing import Any
 from toolcrib.private_files import (
     OPEN_FLAGS,
     belongs_to_another_user,
+    close_locked,
     open_locked,
     others_may,
     replace_private_file,
@@ -71,7 +72,7 @@ class SecretFile:
         try:
             yield
         finally:
-            os.close(lock)
+            close_locked(lock)
 
     def _read(self) -> dict[str, str]:
         try:

@@ -26,7 +26,7 @@ from toolcrib.folder_handles import (
     rename_new_in,
     sync_folder,
 )
-from toolcrib.private_files import open_locked, replace_private_file, state_folder
+from toolcrib.private_files import close_locked, open_locked, replace_private_file, state_folder
 from toolcrib.tools.workspace_paths import FileVersion, file_version
 
 FORMAT = 2
@@ -74,7 +74,7 @@ class ChangeJournal:
         try:
             yield True
         finally:
-            os.close(fd)
+            close_locked(fd)
 
     def write(self, direction: str, steps: Sequence[JournalStep]) -> bool:
         """Notes what is being done. Returns False if that fails, as on a full disk; then an earlier note stays."""

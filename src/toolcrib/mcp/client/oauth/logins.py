@@ -28,7 +28,7 @@ from toolcrib.mcp.client.oauth.discovery import IssuerMetadata, canonical_url
 from toolcrib.mcp.client.oauth.grants import TokenSet
 from toolcrib.mcp.client.oauth.problems import OAuthError
 from toolcrib.mcp.client.oauth.settings import OAuthSettings
-from toolcrib.private_files import OPEN_FLAGS, lock, state_folder
+from toolcrib.private_files import OPEN_FLAGS, close_locked, lock, state_folder
 from toolcrib.secrets.secret_file import SecretFile
 from toolcrib.secrets.stores import SecretError, SecretStore
 
@@ -138,7 +138,7 @@ class LoginStore:
         try:
             yield
         finally:
-            os.close(fd)
+            close_locked(fd)
 
     async def _open_locked(self, name: str) -> int:
         """As `open_locked` does. No thread waits: it would keep the program alive, and lock for a cancelled caller."""

@@ -15,6 +15,7 @@ from tests.growth import growth
 from tests.properties import examples
 from toolcrib.call import ToolCall
 from toolcrib.codecs import JSONEvents, ModelError
+from toolcrib.codecs.codec import last_chunks
 from toolcrib.codecs.cohere import CohereCodec
 from toolcrib.content import Text
 from toolcrib.messages import (
@@ -231,6 +232,24 @@ def test_glued_arguments_are_two_calls() -> None:
     expected = ['{"city":"Rome"}', '{"city":"Oslo"}']
     assert [call.arguments for call in whole.message.calls] == expected
     assert [call.arguments for call in streamed.message.calls] == expected
+
+
+def test_a_call_that_comes_after_the_end_of_the_message_is_told() -> None:
+    decoder = CODEC.decoder()
+    chunks = [
+        chunk
+        for event in (
+            START,
+            call_start(0, "a", "weather"),
+            call_delta(0, "{}"),
+            end(),
+            call_delta(0, '{"b":1}'),
+        )
+        for chunk in decoder.feed(event)
+    ]
+    told = [chunk for chunk in [*chunks, *last_chunks(decoder)] if isinstance(chunk, CallChunk)]
+    assert [call.arguments for call in decoder.finish().message.calls] == ["{}", '{"b":1}']
+    assert told[-3:] == [CallChunk(1, "weather"), CallChunk(1, arguments='{"b":1}'), CallChunk(1, done=True)]
 
 
 def test_names_are_mapped_and_mapped_back() -> None:

@@ -107,6 +107,10 @@ class CohereDecoder:
             chunks.extend(self._slots.done())
         return chunks
 
+    def end(self) -> list[Chunk]:
+        """The last chunks: of calls of which something came after the end of the message."""
+        return [*self._slots.done()]
+
     def finish(self) -> Response:
         """The whole answer."""
         if not self.complete:

@@ -823,6 +823,26 @@ def test_an_undo_is_refused_while_calls_are_at_work(tmp_path: Path) -> None:
     assert len(checkpoints(root).undo().changes) == 1
 
 
+def test_a_worker_that_a_turn_forked_is_not_at_work_after_it(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    working = checkpoints(root)
+    working.begin_turn("turn 1: count", Conversation("run", 1))
+    (root / "a.txt").write_text("changed")
+    read, write = os.pipe()
+    worker = os.fork()  # as a pool of processes does, whose workers stay
+    if not worker:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    try:
+        assert working.end_turn() is not None
+        assert len(checkpoints(root).undo().changes) == 1
+    finally:
+        os.close(write)
+        os.waitpid(worker, 0)
+        os.close(read)
+
+
 def as_nobody(work: Callable[[Path], object]) -> None:
     """Does the work in a child that is not root, in a folder of its own; root may do everything."""
     with tempfile.TemporaryDirectory() as name:

@@ -19,7 +19,7 @@ from toolcrib.checkpoints.restore import Restorer
 from toolcrib.checkpoints.scan import IGNORE_FILES, IGNORED, CheckpointLimits, TreeScanner, why_by_name
 from toolcrib.checkpoints.undo_plan import UndoPlan, UndoStep, make_plan
 from toolcrib.dataclass import dataclass, field
-from toolcrib.private_files import replace_private_file
+from toolcrib.private_files import close_locked, replace_private_file
 
 __all__ = ["Change", "Checkpoints", "Restoration"]
 
@@ -139,7 +139,7 @@ class Checkpoints:
             if self._turns:
                 return None
             if self._at_work is not None:
-                os.close(self._at_work)
+                close_locked(self._at_work)
                 self._at_work = None
             with self._noting_problems(), self._changing():
                 if self._history.is_at_work():

@@ -25,6 +25,7 @@ from toolcrib.errors import ToolcribError
 from toolcrib.private_files import (
     OPEN_FLAGS,
     belongs_to_another_user,
+    close_locked,
     locked,
     others_may,
     replace_private_file,
@@ -149,7 +150,7 @@ class History:
         self._last = None
 
     def at_work(self) -> int | None:
-        """A descriptor that says, until it is closed, that calls of a run are at work; also for other processes."""
+        """A descriptor that says, also to other processes, that calls of a run are at work, until `close_locked`."""
         if sys.platform == "win32":
             return None
         import fcntl
@@ -178,7 +179,7 @@ class History:
         except BlockingIOError:
             return True
         finally:
-            os.close(fd)
+            close_locked(fd)
         return False
 
     def tree(self, id: int) -> FileTree:

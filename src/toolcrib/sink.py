@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 
-__all__ = ["ASYNC_LISTENER", "CallbackSubscription", "EventLog", "EventSink", "Subscription"]
+__all__ = ["CallbackSubscription", "EventLog", "EventSink", "Subscription"]
 
 ASYNC_LISTENER = (
     "a listener is a plain function, called on a thread: no event loop would await an async one; "

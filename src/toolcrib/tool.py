@@ -67,7 +67,7 @@ class Tool(Generic[P, R]):
         if not takes_positional(cls.execute, 3):
             raise TypeError(f"tool {name!r}: execute must take (self, params, ctx)")
         check_spelling(name, vars(cls))
-        check_not_async(name, {hook: getattr(cls, hook) for hook in HOOKS})
+        check_not_async(name, {hook: getattr(cls, hook) for hook in _own_hooks(cls)})
         from toolcrib.compiling.params_argument import check_method
 
         params = params_type(cls)
@@ -169,7 +169,7 @@ class Tool(Generic[P, R]):
                 kind=params_type(cls),
                 returns=result_type(cls),
                 doc=cls.__dict__.get("__doc__") or "",
-                hooks=[hook for hook in HOOKS if getattr(cls, hook) is not getattr(Tool, hook)],
+                hooks=_own_hooks(cls),
             )
         return compiled
 
@@ -185,6 +185,11 @@ class Tool(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<Tool {self.facts.name}>"
+
+
+def _own_hooks(cls: type[Any]) -> list[str]:
+    """The names of the hooks that a tool class or one of its bases defines."""
+    return [hook for hook in HOOKS if getattr(cls, hook) is not getattr(Tool, hook)]
 
 
 def params_type(cls: type[Any]) -> Any:

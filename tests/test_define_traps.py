@@ -273,6 +273,21 @@ def test_json_in_a_text_loses_nothing_either(kind: Any, inner: str, words: str) 
     assert box.call_sync("show", {"data": '{"a": 1.5, "b": 2}'}).text == "{'a': 1.5, 'b': 2.0}"
 
 
+def test_a_field_within_json_in_a_text_is_told_by_its_own_path() -> None:
+    """It was told that the parameter itself has a name that is not allowed."""
+
+    def show(node: Json[Node]) -> str:
+        return repr(node)
+
+    box = Toolbox([tool(show, effect=READ, secrets=())])
+    more = box.call_sync("show", {"node": '{"value": 1, "next": {"value": 2, "more": 3}}'}).text
+    assert (
+        "- node.next.more: expected no parameter of this name, got integer 3 (allowed: value, next)" in more
+    )
+    missing = box.call_sync("show", {"node": '{"next": null}'}).text
+    assert "- node.value: expected integer, got nothing" in missing
+
+
 class Plain(BaseModel):
     tags: set[str] = set()
     frozen: Annotated[frozenset[int], Field(max_length=2)] = frozenset()

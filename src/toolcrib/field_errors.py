@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic_core import from_json
+
 from toolcrib.dataclass import dataclass, replace
 from toolcrib.errors import FieldError
 from toolcrib.json_text.values import kind_of
@@ -88,6 +90,8 @@ def _located(schema: Mapping[str, Any], value: Any, failure: Failure) -> _Failed
     owner: Any = schema
     members: list[tuple[tuple[Any, ...], Any, Any]] = []
     for position, item in enumerate(failure.path):
+        if failure.kind in ("extra", "missing"):  # which are told by the name of a field
+            node, value = _inside_text(node, value, schema)
         absent_key = failure.kind == "missing" and position == len(failure.path) - 1
         inside = (isinstance(value, dict) and not isinstance(item, Member) and item in value) or (
             isinstance(value, list) and isinstance(item, int) and item < len(value)
@@ -103,6 +107,17 @@ def _located(schema: Mapping[str, Any], value: Any, failure: Failure) -> _Failed
         value = held[item] if inside else None
         path.append(item)
     return _Failed(failure, tuple(path), resolve(node, schema), value, owner, tuple(members))
+
+
+def _inside_text(node: Any, value: Any, root: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Of a text that is JSON by its schema what it says, with the schema for that; all else as it is."""
+    inner = resolve(node, root) if isinstance(value, str) else None
+    if isinstance(inner, Mapping) and "contentSchema" in inner:
+        try:
+            return inner["contentSchema"], from_json(value)
+        except ValueError:
+            pass
+    return node, value
 
 
 def _forms(node: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:

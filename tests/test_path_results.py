@@ -408,6 +408,32 @@ async def test_each_item_of_an_iterable_result_has_to_fit(returns: Any) -> None:
     assert ["valid integer" in e.problem async for e in log if isinstance(e, CallFinished)] == [True]
 
 
+@pytest.mark.parametrize(
+    ("returns", "value", "fits"),
+    [
+        (list[int], ["1"], False),
+        (list[int], [1.0], True),
+        (int, "5", False),
+        (float, 1, True),
+        (dict[str, bool], {"a": "yes"}, False),
+        (list[dt.date], ["2024-01-01"], True),
+        (OfNumbers, {"numbers": ["1"]}, False),
+        (dict[str, decimal.Decimal], {"a": decimal.Decimal("1.50")}, True),
+    ],
+)
+async def test_structured_data_fits_the_schema_that_clients_were_told(
+    returns: Any, value: Any, fits: bool
+) -> None:
+    """What Pydantic would convert passed as it was, and clients that look at the schema refused the result."""
+
+    def give() -> Any:
+        return value
+
+    give.__annotations__["return"] = returns
+    result = await Toolbox([tool(give, effect=READ, secrets=())]).call("give")
+    assert (result.structured is not None, "does not match" in result.text) == (fits, not fits)
+
+
 async def test_a_generator_below_an_async_decorator_runs_on_a_thread() -> None:
     threads = set()
 

@@ -106,12 +106,17 @@ class Output:
         """Why a value with the JSON `text` does not fit the declared type; None if it fits."""
         if type(value) is self.fitting:
             return None
-        if self._validator is not None:
+        if self._adapter is None:
             return self._misfit_of_schema(text)
+        validate = self._adapter.validator.validate_json
         try:
-            self._adapter.validator.validate_json(text)
-        except ValueError as problem:
-            return str(problem)
+            validate(text, strict=True)
+        except ValueError:
+            try:
+                validate(text)
+            except ValueError as problem:
+                return str(problem)
+            return self._misfit_of_schema(text)  # "1" is no integer there, and 1.0 is one
         return None
 
     def _of_schema(self, declared: Mapping[str, Any], tool: str) -> None:
@@ -130,8 +135,10 @@ class Output:
         """Why a value does not fit; None also where the schema has too many ways to apply to it."""
         from pydantic_core import from_json
 
-        from toolcrib.schema.validator import TooManyChecks
+        from toolcrib.schema.validator import TooManyChecks, offline_validator
 
+        if self._validator is None:
+            self._validator = offline_validator(self.schema or {})
         value = from_json(text)
         try:
             if self._validator.is_valid(value):

@@ -251,6 +251,7 @@ NO_RM = [
     # Substitutions that the parser does not read.
     "echo ${a:-#} ${PATH#<(rm x)}", "cat <<-E\n\t$(rm x) $y\n\tE", "echo ${PATH%$(rm x)}", "cat <<< `true``rm x`", "echo ${PATH/<(rm x)/b}", "echo `ls a`\n`rm x`",
     "<a b=\nrm x", "a= b=\nenv >f rm x", "x=y b= # c\nrm n",
+    "n <<'E' |\nls <<'E'\nE\n`rm x`\nE", "env a-b=1 rm x", "env =1 rm x", "env = rm x", "sudo a.b=c rm x", "env =a rm x",
     "! { rm x; }", "time { rm x; }", "time -p { ls; rm x; } | cat",
     # Commands in options of one letter among others, and in those of tar without a dash.
     "tar cIf 'rm x' b.tar", "tar cfI b.tar 'rm x' a", "tar -cI'rm x' -f b.tar a", "rsync -ave'rm x' a h:b", "zip -TTrm b.zip a", "zip -qTT rm b.zip a",

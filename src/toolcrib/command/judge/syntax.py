@@ -116,6 +116,7 @@ def tree_of(text: str) -> Node:
         root = _nodes(tree_sitter.Parser(language).parse(bytes(parsed)).walk(), raw)
         misread = [at for node in below(root) if (at := _misread_at(node)) is not None] if suspicious else []
         if not misread:
+            root.has_error = root.has_error or (b"<<" in raw and any(map(_misplaces_body, below(root))))
             return root
         for at in misread:
             _make_plain(parsed, at)
@@ -138,6 +139,16 @@ def _misread_at(node: Node) -> int | None:
     while raw.startswith(b"\n", at):
         at += 1
     return at if raw.startswith(b"\\", at) else None
+
+
+def _misplaces_body(node: Node) -> bool:
+    """Whether the parser reads on behind the line of a here-document, where bash reads its body: `cat <<E |`."""
+    start = next((child for child in node.children if child.kind == "heredoc_start"), None)
+    if start is None:
+        return False
+    line_end = node.raw.find(b"\n", start.end)
+    others = (child for child in node.children if child.kind not in ("heredoc_body", "heredoc_end"))
+    return 0 <= line_end < max(child.end for child in others)
 
 
 def _begins_word(raw: bytes, at: int) -> bool:

@@ -21,10 +21,10 @@ VALUED = frozenset(  # options with a value
         "--prefix", "--property", "--python", "--with",
     ]
 )  # fmt: skip
-NO_PROGRAM = re.compile(
-    r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|(?!=\w)[^/\s]*[@:=,]\S*"
-)
+NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
 SETS = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=.*", re.DOTALL)  # a variable, as a shell may write it
+SET_ANY = {"doas", "env", "sudo"}  # also variables that no shell has: `a-b=1`
+LOOKED_UP = re.compile(r"=[A-Za-z]\S*")  # by zsh: the program of that name
 SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
 
 
@@ -224,8 +224,13 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
         return {}, True
     if name in WRAPPERS and (at := inner_at(argv)) is not None:
         at += argv[at] == "--"
-        while at < len(argv) and SETS.fullmatch(argv[at]):  # behind `time`
+        looked_up: dict[int, bool] = {}
+        while at < len(argv) and (SETS.fullmatch(argv[at]) or (name in SET_ANY and "=" in argv[at])):
+            if LOOKED_UP.fullmatch(argv[at]):
+                looked_up[at] = True
             at += 1
+        if looked_up:
+            return {**looked_up, **({at: True} if at < len(argv) else {})}, False
         if at < len(argv) and (argv[at][:1] not in "-{(!" or argv[at] in LAUNCHERS):
             return {at: True}, not WRAPPERS[name].adds_words or (name == "xargs" and _names_places(argv, at))
     if row.needs and row.needs.isdisjoint(argv):

@@ -367,7 +367,9 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
             yield _in_backticks(quoted[1].decode("utf-8", "replace"))
         else:
             end = _closing(root.raw, at)
-            yield from (")", root.raw[at + 2 : end].decode("utf-8", "replace"))
+            # The pattern of a `case` has a parenthesis of its own, so that the last one may be meant.
+            to = root.raw.rfind(b")") if b"case" in root.raw[at:end] else end
+            yield from (")", root.raw[at + 2 : to].decode("utf-8", "replace"))
 
 
 def _substitution_around(node: Node) -> Node:

@@ -168,6 +168,32 @@ def test_git_shows_none_of_them_in_folders_outside_of_its_repository(
     assert "TOKEN of deep/.env\n" in Toolbox([shell], autonomy="full").call_sync("shell", call).text
 
 
+@pytest.mark.promise(
+    "security.md", "A proved command that searches a folder shows no file unasked that may hold secrets"
+)
+@pytest.mark.parametrize("made", BACKENDS)
+def test_whether_a_patch_fits_tells_nothing_of_them(folder: Path, made: str) -> None:
+    """A patch names the files that it is compared with, and its author may guess their lines."""
+    (folder / "notes.patch").write_text(
+        "--- a/notes.txt\n+++ b/notes.txt\n@@ -1 +1 @@\n-TOKEN of notes.txt\n+x\n"
+    )
+    shell = Shell(Workspace(folder), sandbox=backend(made)(folder))
+    rules = read_rules('[[rule]]\nask = true\npath = "deep/notes.txt"').policy("supervised")
+    answers = []
+    for line in ("TOKEN of .env", "no such line"):
+        (folder / "a.patch").write_text(f"--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-{line}\n+x\n")
+        for call in ({"command": "git apply --check a.patch"}, {"command": "git apply --check < a.patch"}):
+            result = Toolbox([shell], autonomy="supervised").call_sync("shell", call)
+            answers.append((result.code, "does not apply" in result.text or "No such file" in result.text))
+    assert len(set(answers)) == 1
+    fits = {"command": "git apply --check notes.patch"}
+    result = Toolbox([shell], autonomy="supervised").call_sync("shell", fits)
+    assert result.code is not None or "apply" not in result.text
+    assert Toolbox([shell], policy=rules).call_sync("shell", fits).code is ErrorCode.NOBODY_TO_ASK
+    counts = {"command": "git apply --stat notes.patch"}  # which looks at nothing but the patch
+    assert Toolbox([shell], policy=rules).call_sync("shell", counts).code is None
+
+
 @pytest.mark.parametrize("made", BACKENDS)
 def test_what_git_has_stored_is_not_said_to_be_left_out(folder: Path, made: str) -> None:
     (folder / "harmless.txt").unlink()

@@ -40,6 +40,12 @@ def _no_merging(found: Arguments) -> None:
         raise NotProved("git: a way to show merges that is not on its list")
 
 
+def _compared_files(found: Arguments) -> None:
+    """A patch that is checked is compared with whatever files it names."""
+    if "--check" in found.options:
+        found.operands.append((Word((".",)), "read"))
+
+
 def _no_verb(found: Arguments) -> None:
     if set(found.of("ref")[:1]) & _REFLOG_VERBS:
         raise NotProved("git reflog: a sub-command that is not on its list")
@@ -177,7 +183,7 @@ _LOOKING: dict[str, Synopsis] = {
     "git bisect terms": Synopsis("--term-good --term-bad --term-old --term-new", ""),
     "git apply": Synopsis("-p= -R -v -q -z --check --stat --numstat --summary --reverse --verbose --quiet --directory= --unidiff-zero --recount"
                       " --ignore-whitespace --ignore-space-change --whitespace= --include= --exclude=",
-                      needs="--check --stat --numstat --summary"),
+                      needs="--check --stat --numstat --summary", check=_compared_files, below="always"),
     "git archive": Synopsis("-l --list", "", needs="-l --list"),
     "git prune": Synopsis("-n -v --dry-run --verbose --progress --no-progress --expire=", "", needs="-n --dry-run"),
     "git worktree prune": Synopsis("-n -v --dry-run --verbose --expire=", "", needs="-n --dry-run"),

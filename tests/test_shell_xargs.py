@@ -199,6 +199,7 @@ def test_a_search_prints_names_whatever_the_order_of_its_options(search: str) ->
 
 @pytest.mark.parametrize("search", [
     "grep -r x .", "grep -rel x", "grep -r -e x -- -l", "rg -L x", "rg x -l -c", "git grep -n x", "grep -lc x a",
+    "grep -r -e -l .", "grep -rhe -l .", "grep -rh --regexp -l .", "rg -e -l x", "git grep -e -l", "grep -r -f -l .",
 ])  # fmt: skip
 def test_a_search_that_prints_lines_prints_no_names(search: str) -> None:
     assert judge(f"{search} | xargs cat").verdict == "ask"

@@ -34,6 +34,8 @@ NUL_ENDED = {
     **dict.fromkeys(("head", "tail", "sort", "uniq"), re.compile("-[^-]*z|--zero-terminated")),
 }  # fmt: skip
 COUNTS = re.compile("--count|-[^-]*c")
+# The only options whose value may look like an option: `-e -l` looks for "-l".
+PATTERN_NEXT = re.compile("-[^-]*[ef]|--regexp|--file")
 NAMES_ONLY = {"--files-with-matches", "--files-without-match", "--name-only"}
 # Programs that may follow in the pipe: they print only names that they were given.
 CHOOSERS = {"head", "tail", "sort", "uniq", "grep"}
@@ -95,9 +97,13 @@ def _searches_for_names(words: Sequence[str | None]) -> bool:
     searcher = next((one for one in SEARCHERS if tuple(words[: len(one)]) == one), None)
     if searcher is None:
         return False
-    options = [word for word in words if word is not None and word.startswith("-")]
-    if "--" in options:
-        options = options[: options.index("--")]
+    texts = [word or "" for word in words]
+    ahead = texts[: texts.index("--")] if "--" in texts else texts
+    options = [
+        word
+        for before, word in zip(ahead, ahead[1:], strict=False)
+        if word.startswith("-") and not PATTERN_NEXT.fullmatch(before)
+    ]
     names_only = any(option in NAMES_ONLY or SEARCHERS[searcher].match(option) for option in options)
     return names_only and not any(COUNTS.match(option) for option in options)
 

@@ -65,7 +65,7 @@ ASKS = {
     "git log --ext-diff": "--ext-diff", "git diff -w --no-index a b": "--no-index", "sort --outp=x a": "--outp", "sort -ox a": "-o", "tree -o x": "-o",
     "date -s 1": "-s", "date 0101": "clock", "tar xf a": "tar", "make test SHELL=./x": "make", "make evil": "make", "npm run evil": "runs other code",
     "env": "shows all variables", "git apply a.patch": "without --check",
-    "git apply --check --index a.patch": "--index", "git apply --stat --apply a.patch": "--apply", "npm test -- --fix": "handed", "npm test -- ../x": "outside", "npm run lint -- .env": "secrets", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",
+    "git apply --check --index a.patch": "--index", "git apply --stat --apply a.patch": "--apply", "npm test -- --fix": "--fix", "env -0": "shows all variables", "env -u A B=c": "shows all variables", "npm test -- ../x": "outside", "npm run lint -- .env": "secrets", "pytest -p evil": "-p", "python3 x.py": "runs code", "bash x.sh": "script", "./x": "path", "/tmp/ls": "path",
     "ls $(cat f)": "only known when it runs", "cat \"$(cat f)\"": "could become an option", "$(echo ls)": "only known", "unknown x": "unknown program",
     "\u0441at a": "odd program name", "ls" + " " * 80 + "x": "padding", "ls\u00a0x": "unusual space", "ls\n\\\ntouch x": "changes files",
     "curl x": "network", "docker ps": "network", "yarn": "runs code", "rg --pre=x a": "--pre", "rg -L a": "-L", "printf -v x y": "option",
@@ -390,14 +390,14 @@ def test_a_character_set_that_is_a_path_is_looked_at_like_one() -> None:
 # A runner starts the check of the project itself; whatever else it would start asks.
 RUN_BY_A_RUNNER = """uv run pytest -q|uv run --frozen --package app pytest|uv run mypy .|poetry run pytest -x|npx tsc --noEmit|npx --no-install jest --ci
 npx vitest run|pnpm exec eslint src|pnpm -r test|npm test --workspaces|.venv/bin/pytest|app/.venv/bin/python -m pytest -q|./node_modules/.bin/eslint src
-npm test -- src/a.test.ts|npm run test:unit -- --watch=false|yarn test src/a|pnpm test -- -t 'adds two'|npm test -- --coverage --reporter=dot|bun test src
-pylint -E --disable=C src|bandit -qr src -x tests|python3 -m ruff check .|python -m black --check src|uv run pylint -j 4 src|.venv/bin/python -m flake8
+npm test -- src/a.test.ts|npm test -- src/*.test.ts|npm test -- --testPathPattern=src/a|npx jest --testPathPattern src/a|npm run test:unit -- --watch=false|yarn test src/a|pnpm test -- -t 'adds two'|npm test -- --coverage --reporter=dot|bun test src
+pylint -E --disable=C src|bandit -qr src -x tests|python3 -m ruff check .|python3 -m ruff format --check .|python -m black --check src|uv run pylint -j 4 src|.venv/bin/python -m flake8
 ./gradlew test|./gradlew :app:check --offline|./mvnw -q test|CI=1 uv run pytest|time uv run pytest -q|cd app && npx jest | tail -5|timeout 60 ./gradlew test"""
 NO_CHECK = """uv run python x.py|uv run --with x pytest|uv run ls|uv run|uv sync|npx tsc|npx -y jest|npx x|npx|npx --package x jest|poetry run rm a|poetry run bash
 pnpm exec sh -c x|.venv/bin/python x.py|../.venv/bin/pytest|/tmp/.venv/bin/pytest|x/../.venv/bin/pytest|.venv/bin/../../x/pytest|./gradlew publish|./gradlew
 ./gradlew -Dx=y test|./gradlew -p ../x test|./mvnw deploy|./mvnw -Dexec.args=x test|uv run $x|npx $(cat a)|.venv/bin/sh|node_modules/.bin/x|hatch run deploy
 uv run --project .. pytest|npx jest --config /tmp/x.js|uv run pytest ../other|vitest|npx vitest
-npm test -- -u|npm run lint -- --fix|npm test -- --config /tmp/x.js|npm test -- --reporter=/tmp/x.js|npm test -- --watch|npm test -- ../a|npm test --watch=false
+npm test -- --testPathPattern=../a|npm test -- $(cat a)|npm test -- src/$(cat a)*|npm test -- --grep=/etc|npm test -- --coverage=.env|npm test -- -u|npm run lint -- --fix|npm test -- --config /tmp/x.js|npm test -- --reporter=/tmp/x.js|npm test -- --watch|npm test -- ../a|npm test --watch=false
 pylint --load-plugins=x a|pylint -f json:../out a|pylint --output-format=text:a.txt a|pylint --init-hook=x a|bandit -r a -o b|bandit -c x a|python -m black src
 ./gradlew properties|uv run npx jest|npx uv run pytest|npx timeout 5 jest|uv run timeout 5 npx jest"""
 

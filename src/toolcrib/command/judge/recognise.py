@@ -265,10 +265,11 @@ def _direct(words: Sequence[Word], runner: str) -> Recognised:
 
 def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     name = argv[0] or ""
-    at = inner_at([text if text is not None else "\0" for text in argv])
+    texts = [text if text is not None else "\0" for text in argv]
+    at = inner_at(texts)
     if name == "watch" and not all(text and UNSPLIT.fullmatch(text) for text in argv[1:]):
         raise NotProved("watch: a shell would read what it runs")
-    if argv == ["env"]:
+    if name == "env" and inner_at([*texts, "program"]) == len(texts):
         raise NotProved("env: shows all variables, which may hold secrets")
     if not WRAPPERS[name].harmless or at is None or argv[at] is None:
         raise NotProved(f"{name}: runs another program")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from toolcrib.command.not_proved import NotProved
+from toolcrib.command.plan import Word
 from toolcrib.command.programs.checks import no_argument_file
 from toolcrib.command.programs.options import Arguments, Synopsis
 from toolcrib.dataclass import replace
@@ -31,9 +32,10 @@ _RUST_TESTS = re.compile(
 )
 # What test programs of JavaScript take from a script of package.json, beside names of files.
 _JS_TESTS = re.compile(
-    r"-[tgib]|--(?:bail|ci|coverage|detectOpenHandles|exit|forceExit|grep|listTests|maxWorkers|no-cache|no-color|no-watch|onlyFailures"
-    r"|passWithNoTests|reporter|run|runInBand|silent|testNamePattern|testPathPatterns?|timeout|verbose)(?:=[^/]*)?"
-    r"|--watch(?:All)?=false"
+    r"-[tgib]|--(?:bail|ci|coverage|detectOpenHandles|exit|forceExit|listTests|maxWorkers|no-cache|no-color|no-watch|onlyFailures"
+    r"|passWithNoTests|reporter|run|runInBand|silent|timeout|verbose)(?:=([^/]*))?"
+    r"|--watch(?:All)?=false|--(?:grep|testNamePattern|testPathPatterns?)(?:=(.*))?",
+    re.DOTALL,
 )
 _LINT_LEVELS = re.compile(r"-[DWAF](?:[\w:-]+)?|(?!-)[\w:-]+")
 # Tasks of gradle, in any project (`:app:test`).
@@ -141,11 +143,18 @@ def _coverage(found: Arguments) -> None:
 
 
 def _handed_on(found: Arguments) -> None:
-    """What npm hands on to a script: options of test programs, and names of files in the project."""
+    """What npm hands on to a script: options of test programs, and names of files in the project or patterns of them."""
+    files: list[tuple[Word, str]] = []
     for word, _ in found.operands:
-        if word.literal is None or (word.prefix.startswith("-") and not _JS_TESTS.fullmatch(word.literal)):
-            raise NotProved("an argument that a script is handed is not on its list")
-    found.operands = [(word, "read") for word, _ in found.operands if not word.prefix.startswith("-")]
+        if word.substitutions:
+            raise NotProved("an argument that a script is handed is only known when it runs")
+        if not word.prefix.startswith("-"):
+            files.append((word, "read"))
+        elif (option := _JS_TESTS.fullmatch(word.literal or "")) is None:
+            raise NotProved(f"{word.spelled}, which a script is handed, is not on its list")
+        elif value := option[1] or option[2]:
+            files.append((Word((value,)), "read"))
+    found.operands = files
 
 
 def _report(found: Arguments) -> None:

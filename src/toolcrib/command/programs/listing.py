@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from toolcrib.command.plan import (
     Command,
@@ -101,7 +102,7 @@ def _searches_for_names(words: Sequence[str | None]) -> bool:
     ahead = texts[: texts.index("--")] if "--" in texts else texts
     options = [
         word
-        for before, word in zip(ahead, ahead[1:], strict=False)
+        for before, word in pairwise(ahead)
         if word.startswith("-") and not PATTERN_NEXT.fullmatch(before)
     ]
     names_only = any(option in NAMES_ONLY or SEARCHERS[searcher].match(option) for option in options)

@@ -31,7 +31,7 @@ SYNOPSES: dict[str, Synopsis] = {
 }
 GLOBALS: dict[str, tuple[str, ...]] = {"git": git.GLOBALS, **develop.GLOBALS}
 FAMILIES = {name.split()[0] for name in SYNOPSES if " " in name}
-MAX_VERBS = 3
+MAX_VERBS = max(name.count(" ") for name in SYNOPSES)
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 # Programs that print a text and end if this is all they are asked for, by option.
 TELLS: dict[str, frozenset[str]] = {

@@ -191,11 +191,15 @@ def test_the_way_back_from_a_cd_is_inside() -> None:
         "cd a && wc < ../x",
         "cd a && grep -rn x ../src",
         "cd a && find .. -name x",
+        "cd a && find .. -name '*.py' -exec grep x {} +",
+        "cd a && find ../src -type f | xargs wc -l",
     ):
         assert judge(command).verdict == "plain", command
     for command in (
         "cd a && cat ../../x", "cd a; cat ../x", "cd a && cat ../.env", "cd a && cat b/../x", "cd a && cat ../*.md",
         "cd a && cat ..//etc/x", "cat ../x", "cd a && cat ../a/../../x", "(cd a) && cat ../x",
+        "cd a && find .. -name .env -exec cat {} +", "cd a && find ../.ssh -type f | xargs cat",
+        "cd a && git ls-files .. | xargs cat", "cd a && find .. -type f | sort | xargs cat",
     ):  # fmt: skip
         assert judge(command).verdict == "ask", command
 

@@ -145,6 +145,8 @@ async def test_a_cd_by_an_absolute_path_and_the_way_back_are_those_of_bash(work:
         f"cd {root}/sub && cat ../a.txt b.c",
         f'cd sub && cd "{root}" && ls sub',
         "cd sub && ls .. | sort",
+        "cd sub && find .. -name '*.txt' -exec cat {} +",
+        "cd sub && find .. -name '*.txt' | xargs wc -l",
     ):
         plan = judge(command, workspace=root).plan
         assert plan is not None and judge(command, workspace=root).verdict == "plain", command

@@ -107,6 +107,11 @@ def may_hold_secrets(path: str) -> bool:
     return SECRET.search(path if path.isascii() else normalize("NFKC", path)) is not None
 
 
+def names_secrets(pattern: str) -> bool:
+    """Whether a path, or a pattern of paths, is meant for files that may hold secrets."""
+    return may_hold_secrets(pattern) or _names_secrets(normalize("NFKC", pattern))
+
+
 def may_leave(text: str) -> bool:
     """Whether an argument, whatever it means, looks like a path outside the workspace or one that may hold secrets."""
     value = text.partition("=")[2] if text.startswith("-") else text

@@ -297,6 +297,8 @@ def _xargs(
     if (form := xargs_form([word.literal for word in words])) is None:
         return _xargs_of_find(words, argv, before)
     printed = [word for stage in before if isinstance(stage, Command) for word in stage.words]
+    for text in (word.spelled for word in printed if ".." in word.spelled.split("/")):
+        raise NotProved(f"xargs: names of files outside of the folder that it runs in ({text})")
     judged = form.judged(words)
     says = bool(before) and judged[0].literal in SAYS
     if not says and (not prints_names(before) or MORE_THAN_NAMES & {word.literal for word in printed}):
@@ -436,5 +438,5 @@ def _finds_files_only(words: Sequence[Word]) -> bool:
 
 def _names_no_secrets(patterns: Sequence[str], known: Recognised, runner: str) -> None:
     for pattern in patterns:
-        if known.usage.contents and paths.objection(pattern.strip("/"), pattern=True):
+        if known.usage.contents and paths.names_secrets(pattern.strip("/")):
             raise NotProved(f"{runner}: shows files that may hold secrets ({pattern})")

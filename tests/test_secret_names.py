@@ -194,6 +194,17 @@ def test_whether_a_patch_fits_tells_nothing_of_them(folder: Path, made: str) -> 
     assert Toolbox([shell], policy=rules).call_sync("shell", counts).code is None
 
 
+@pytest.mark.parametrize("rule", ["deep", "deep/**", "**/.env"])
+def test_a_search_leaves_out_what_a_rule_denies_around_one(folder: Path, rule: str) -> None:
+    shell = Shell(Workspace(folder), sandbox=backend("bubblewrap")(folder))
+    policy = read_rules(f'[[rule]]\ndeny = true\npath = "{rule}"').policy("supervised")
+    result = Toolbox([shell], policy=policy).call_sync("shell", {"command": "grep -r TOKEN ."})
+    assert "TOKEN of notes.txt" in result.text, result.text
+    assert secret_lines(result.text) == []
+    assert ("TOKEN of deep/secrets.md" in result.text) == (rule == "**/.env")
+    assert ("deep/" in result.text) == (rule == "**/.env")
+
+
 @pytest.mark.parametrize("made", BACKENDS)
 def test_what_git_has_stored_is_not_said_to_be_left_out(folder: Path, made: str) -> None:
     (folder / "harmless.txt").unlink()

@@ -18,7 +18,7 @@ from toolcrib.access import PATHS, Access, Reach
 from toolcrib.command.judge import paths
 from toolcrib.command.judge.secrets_below import secrets_below
 from toolcrib.command.sandbox import Files, Sandbox, SandboxError
-from toolcrib.command.sandbox.files.paths import within_any
+from toolcrib.command.sandbox.files.paths import innermost_around, within_any
 from toolcrib.dataclass import replace
 from toolcrib.errors import ToolError
 
@@ -85,7 +85,8 @@ class DeniedPathsInSandbox:
             await ctx.ask(f"{MAY_SHOW}: {found.incomplete}", [command])
             return sandbox, ()
         level = sandbox.level
-        blank = tuple(path for path in found.paths if not ctx.permits(self._content(path)))
+        seen = (path for path in found.paths if not innermost_around(path, level.hidden))
+        blank = tuple(path for path in seen if not ctx.permits(self._content(path)))
         return (sandbox.at(replace(level, blank=blank)), blank) if blank else (sandbox, ())
 
     def _content(self, path: str) -> Access:

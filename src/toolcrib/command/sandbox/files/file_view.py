@@ -116,7 +116,11 @@ class FileView:
         if not (level.hidden or level.read_only or level.blank):
             return self
         taken = dict.fromkeys((*level.hidden, *level.blank))
-        denied = tuple(path for path in taken if path not in self.hidden and not self.hides(path))
+        denied = tuple(
+            path
+            for path in taken
+            if path not in self.hidden and not self.hides(path) and not innermost_around(path, taken)
+        )
         writable = self.writable(level)
         read_only = tuple(
             path for path in level.read_only if within_any(path, writable) and not within_any(path, denied)

@@ -57,7 +57,7 @@ SAME_AS_BASH = [
     "echo a b | tr a-z A-Z", "false", "! false", "true && echo yes || echo no", "false && echo yes || echo no", "false; echo on",
     "cat < a.txt | head -2 | tail -1", "cat nothere || echo missing", "ls nothere 2>/dev/null", "ls nothere 2>&1 >/dev/null | wc -l", "echo x >&2",
     "cd sub && ls", "cd sub; cd ..; ls", "(cd sub && ls); ls", "cd nowhere || echo stayed", "cd sub | cat; ls", "echo sub/*.c no/*.c a.t?t",
-    "echo \"$(cat a.txt | wc -l)\" $(cat a.txt)", "echo \"$(printf 'a\\n\\n')\" x$(echo 1 2)y", "cat <<'EOF'\n$x `y`\nEOF", "cat <<< 'a b' | wc -c",
+    "echo \"$(cat a.txt | wc -l)\" $(cat a.txt)", "echo \"$(printf 'a\\n\\n')\" x$(echo 1 2)y", "cat <<'EOF'\n$x `y`\nEOF", "cat <<< 'a b' | wc -c", "cat a.txt - - sub/b.c - <<'EOF'\nx\nEOF\nls", "cat - <<EOF && ls - \nx\nEOF",
     "nosuchprogram; echo $(nosuchprogram2)z", "yes | head -1", "test -f a.txt && echo there", "printf '%s|' a '' 'b c'", "sh -c 'exit 3' | true",
     "true | sh -c 'exit 3'", "(sh -c 'kill -9 $$') 2>/dev/null || echo killed", "echo $'t\\tx' 'q\"q' \\*", "LC_ALL=C sort -r a.txt", "cat a.txt sub/b.c | sort | uniq -c | wc -l", "cat < nothere", "true < . && echo opened",
     "cat >&- a.txt", "(echo a; echo b >&2) 2>&1 | sort", ":", "echo ''", "cat <&0", "diff <(sort a.txt) <(sort -r a.txt)", "cat <(echo a; cat <(echo b)) a.txt", "head -1 <(yes)", "echo x | cat <(cat)",

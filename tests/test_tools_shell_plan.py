@@ -293,6 +293,23 @@ async def test_a_denied_command_is_denied_wherever_it_can_be_seen(
     assert {command: kind for command, kind in found.items() if kind != DENIED} == {}
 
 
+AS_WRITTEN = {
+    "xargs -0 *": ["git ls-files -z | xargs -0 cat", "git ls-files -z | xargs -0 -n1 wc", "find . -print0 | xargs -0 cat"],
+    "xargs -r0 cat": ["git ls-files -z | xargs -r0 cat", "git ls-files -z | 'xar'gs -r\"0\" cat"], "xargs cat": ["find . -type f | xargs cat"],
+    "find . -type f": ["find . -type f | xargs cat"], "bash -c *": ["bash -c 'ls sub'", "echo a; bash -c ls | cat"],
+    "env *": ["env A=b ls", "env ls"], "command *": ["command ls sub"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", [Verb.DENY, Verb.ASK])
+async def test_a_rule_sees_a_command_as_it_is_written(ws: Workspace, verb: Verb) -> None:
+    """Not only as it is run in its place: `bash -c ls` as `ls`, `xargs -0 cat` as `xargs -d '\\0' cat`."""
+    for pattern, commands in AS_WRITTEN.items():
+        box = boxed(ws, policy=RulePolicy("full", [Rule(verb=verb, commands=(CommandPattern(pattern),))]))
+        found = {command: (await prepared(box, command)).kind for command in commands}
+        assert found == dict.fromkeys(commands, DENIED if verb is Verb.DENY else ASKED), pattern
+
+
 LAUNCHERS = [
     "sudo", "sudo -u bob", "timeout -k 3 5s", "nice -n 5", "nohup", "setsid", "stdbuf -oL", "strace -f", "flock -n f", "xargs -n1", "valgrind", "perf stat",
     "chroot .", "bwrap --bind / / --", "pkexec", "run0 --user bob", "toybox", "wine", "bundle exec", "pnpm -r exec", "mise x node --", "uv run --with a", "cargo watch --",

@@ -197,6 +197,18 @@ def test_a_temporary_folder_that_commands_share_is_not_their_own(tmp_path: Path)
     assert Landlock("/srv/a").own_temporary == ()
 
 
+def test_a_temporary_folder_that_is_a_link_is_the_one_it_leads_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp" / "a").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("tmp")
+    monkeypatch.setattr("toolcrib.command.sandbox.bubblewrap.TEMPORARY", (str(tmp_path / "link"),))
+    assert Bubblewrap(str(tmp_path / "tmp" / "a")).own_temporary == ()
+    wider = Level(writable=(str(tmp_path / "link" / "a"),))
+    assert Bubblewrap("/srv/a", wider).own_temporary == ()
+    assert Bubblewrap("/srv/a").own_temporary == (str(tmp_path / "link"),)
+
+
 async def test_a_command_writes_to_a_temporary_folder_of_its_own(outside_tmp: Path) -> None:
     box = box_of(outside_tmp, "sandboxed")
     name = f"/tmp/{outside_tmp.parent.name}"

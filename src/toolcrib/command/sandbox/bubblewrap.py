@@ -99,11 +99,12 @@ class Bubblewrap(ConfiningSandbox):
 
     @property
     def own_temporary(self) -> tuple[str, ...]:
-        seen = (self.workspace, *self.readable, *self.level.readable, *self.level.writable)
+        opened = (self.workspace, *self.readable, *self.level.readable, *self.level.writable)
+        seen = [os.path.realpath(path) for path in opened]
         return tuple(
             place
-            for place in TEMPORARY
-            if not any(within(path, place) or within(place, path) for path in seen)
+            for place, real in zip(TEMPORARY, map(os.path.realpath, TEMPORARY), strict=True)
+            if not any(within(path, real) or within(real, path) for path in seen)
         )
 
     def check_available(self) -> None:

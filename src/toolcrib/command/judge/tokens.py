@@ -10,6 +10,7 @@ from toolcrib.command.not_proved import NotProved
 from toolcrib.command.plan import Stage, Word
 from toolcrib.dataclass import dataclass
 
+# One or more `-` before a here-document, where tree-sitter-bash has no node for them.
 STDIN = re.compile(r"[ \t]+(?:-[ \t]+)+")
 DESCRIPTOR = re.compile(rb"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")  # of the redirection behind it
 Kind = Literal["word", "op", "redirect", "fd", "assign", "newline", "group", "set"]
@@ -62,9 +63,7 @@ class Tokens:
             if token.start < at:
                 raise NotProved("tokens that overlap")
             gap = self.raw[at : token.start].decode()
-            if token.text in ("<<", "<<-") and STDIN.fullmatch(
-                gap
-            ):  # tree-sitter-bash has no node for it there
+            if token.text in ("<<", "<<-") and STDIN.fullmatch(gap):
                 dashes = (at + place for place, sign in enumerate(gap) if sign == "-")
                 found += (Token("word", dash, dash + 1, word=Word(("-",))) for dash in dashes)
                 gap = " "

@@ -90,7 +90,7 @@ def _located(schema: Mapping[str, Any], value: Any, failure: Failure) -> _Failed
     owner: Any = schema
     members: list[tuple[tuple[Any, ...], Any, Any]] = []
     for position, item in enumerate(failure.path):
-        if failure.kind in ("extra", "missing"):  # which are told by the name of a field
+        if failure.kind in ("extra", "missing"):  # other failures name the text, these a field in it
             node, value = _inside_text(node, value, schema)
         absent_key = failure.kind == "missing" and position == len(failure.path) - 1
         inside = (isinstance(value, dict) and not isinstance(item, Member) and item in value) or (
@@ -110,7 +110,7 @@ def _located(schema: Mapping[str, Any], value: Any, failure: Failure) -> _Failed
 
 
 def _inside_text(node: Any, value: Any, root: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Of a text that is JSON by its schema what it says, with the schema for that; all else as it is."""
+    """The schema and the value of the JSON in a text, where the schema says that it has some; else the given two."""
     inner = resolve(node, root) if isinstance(value, str) else None
     if isinstance(inner, Mapping) and "contentSchema" in inner:
         try:

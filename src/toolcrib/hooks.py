@@ -47,7 +47,7 @@ _BY_LETTERS = {hook.replace("_", ""): hook for hook in HOOKS}
 
 
 def is_async(fn: Any) -> bool:
-    """Whether a call of this gives a coroutine: an async function, or an object whose `__call__` is one."""
+    """Whether calling `fn` gives a coroutine: it is an async function, or an object whose `__call__` is one."""
     while isinstance(fn, partial):
         fn = fn.func
     return iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)

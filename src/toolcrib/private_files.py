@@ -71,7 +71,7 @@ def open_locked(path: Path) -> int:
 def close_locked(fd: int) -> None:
     """Release the lock of an open file, and close it.
 
-    Closing alone would keep it locked where a process was forked meanwhile, which has the descriptor, too.
+    Closing alone would not release it where a process was forked meanwhile, because that has the descriptor, too.
     """
     try:
         unlock(fd)
@@ -81,7 +81,7 @@ def close_locked(fd: int) -> None:
 
 @contextmanager
 def locked(fd: int) -> Generator[None]:
-    """Hold the lock of an open file, which other processes wait for. Closing the file releases it, too."""
+    """Hold the lock of an open file, which other processes wait for."""
     while not lock(fd, wait=True):
         pass
     try:

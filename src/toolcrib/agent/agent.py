@@ -155,7 +155,7 @@ class Agent(Generic[Deps, Out]):
             _, unknown, option = str(problem).partition("__init__() got an unexpected keyword argument ")
             if not unknown:
                 raise
-            option = option.partition(".")[0]  # Python 3.13 says behind it what may be meant
+            option = option.partition(".")[0]  # Python 3.13 adds: Did you mean …?
             raise TypeError(f"Agent() has no option {option}; {_right_option(option)}") from None
         if toolbox is None:
             self._made.append(box)

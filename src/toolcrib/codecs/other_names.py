@@ -48,7 +48,11 @@ class OtherNames:
     def schema(self, spec: ToolSpec, dialect: str) -> dict[str, Any]:
         """The input schema of a tool with the other names of its parameters, whose own stand in the descriptions."""
         names = self.parameters.get(spec.name)
-        return _renamed_parameters(_naming_root(spec, dialect), names) if names else spec.in_dialect(dialect)
+        return (
+            _renamed_parameters(_schema_to_rename(spec, dialect), names)
+            if names
+            else spec.in_dialect(dialect)
+        )
 
 
 def names_in_request(
@@ -82,8 +86,11 @@ def _wire_names_of(spec: ToolSpec, dialect: str) -> dict[str, str]:
 
 
 @functools.lru_cache(1024)
-def _naming_root(spec: ToolSpec, dialect: str) -> dict[str, Any]:
-    """A schema whose root speaks of no parameter but in its properties, also in the dialect of another provider."""
+def _schema_to_rename(spec: ToolSpec, dialect: str) -> dict[str, Any]:
+    """The schema of a tool in a dialect, whose root names parameters in `properties` alone.
+
+    Dialects of other providers than Anthropic's leave `dependentRequired` and its like, which would keep the old names.
+    """
     row = dialect_named(dialect)
     if row.parameter_names is not None:
         return spec.in_dialect(dialect)

@@ -13,8 +13,8 @@ __all__ = ["StreamedKeys", "renamed_keys"]
 
 # What may be a key: its opening quote, the name, the closing quote, the space behind it, and the colon.
 KEY = re.compile(r"""(["']?)([\w.-]*+)(\1?)(\s{0,200}+)(:?)""")
-# What is skipped, as no key begins in it: text before the first bracket, as in "It's {...}"; what stands between
-# strings and words; the rest of a word, also behind an apostrophe; the rest of a string.
+# Texts in which no key begins: prose before the first bracket, as in "It's {...}"; signs between strings and words; the
+# rest of a word, with its apostrophes; the rest of a string.
 PROSE = re.compile(r"[^{\[]*+")
 BETWEEN = re.compile(r"""[^"'\w.-]*+""")
 WORD = re.compile(r"[\w.'-]*+")
@@ -25,59 +25,60 @@ STRINGS = {
 
 
 class StreamedKeys:
-    """Replaces keys in arguments that come piece by piece, in linear time. What may become such a key is held back.
+    """Replaces wire names in arguments that come piece by piece, in linear time.
 
-    Wire names are replaced wherever they are keys, as no other key has such a name: models wrap arguments in a further
-    object, and write nested objects with the names of outer ones.
+    The end of a piece that may be the beginning of such a name is given with the next piece. Wire names are replaced
+    wherever they are keys, as no other key has such a name: models wrap arguments in a further object, and write nested
+    objects with the names of outer ones.
     """
 
-    __slots__ = ("_beginnings", "_held", "_names", "_skipped")
+    __slots__ = ("_beginnings", "_names", "_rest", "_skipping")
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
         self._beginnings = {name[:length] for name in names for length in range(len(name) + 1)}
-        self._held = ""
-        self._skipped = PROSE
+        self._rest = ""
+        self._skipping = PROSE
 
     def add(self, piece: str, *, final: bool = False) -> str:
-        """Takes a piece, and gives what is decided of the text so far; with `final` that is the rest of it."""
+        """Takes a piece, and gives the text of which it is known that it stays so; with `final`, all the rest."""
         if not self._names:
             return piece
-        text, at = self._held + piece, 0
+        text, at = self._rest + piece, 0
         done: list[str] = []
-        while (skipped := self._skipped.match(text, at)) is not None:
+        while (skipped := self._skipping.match(text, at)) is not None:
             done.append(skipped[0])
             at = skipped.end()
             if at == len(text):
                 break
-            if self._skipped is not BETWEEN:
-                if self._skipped in STRINGS.values():
+            if self._skipping is not BETWEEN:
+                if self._skipping in STRINGS.values():
                     if text[at] == "\\":  # the last character of the text: what it escapes has not come
                         break
                     done.append(text[at])
                     at += 1
-                self._skipped = BETWEEN
+                self._skipping = BETWEEN
             elif (key := KEY.match(text, at)) is not None:
                 if not final and key.end() == len(text) and self._may_grow(key):
                     break
                 at += self._take(key, done)
-        self._held = "" if final else text[at:]
+        self._rest = "" if final else text[at:]
         return "".join([*done, text[at:]] if final else done)
 
     def _may_grow(self, key: re.Match[str]) -> bool:
-        """Whether a key at the end of the text may become one that is replaced."""
+        """Whether a match at the end of the text may become a key that is replaced."""
         quote, name, close, space, colon = key.groups()
         if colon:
             return False
         return name in (self._names if close or (space and not quote) else self._beginnings)
 
     def _take(self, key: re.Match[str], done: list[str]) -> int:
-        """Replaces a key; the number of characters that were taken. Anything else is a string or a word."""
+        """Adds a key with its own name to `done`, or begins to skip a string or a word. Returns how much was read."""
         quote, name, close, space, colon = key.groups()
         if colon and quote == close and name in self._names:
             done.append(json.dumps(self._names[name], ensure_ascii=False) + space + colon)
             return len(key[0])
-        self._skipped = STRINGS[quote] if quote else WORD
+        self._skipping = STRINGS[quote] if quote else WORD
         done.append(quote)
         return len(quote)
 

@@ -1,4 +1,4 @@
-"""Which texts of arguments have to be looked at closely although they fit the schema of their tool."""
+"""Which arguments go through `decode_with_care` although they fit the schema of their tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ __all__ = ["needs_care"]
 
 
 def needs_care(schema: Mapping[str, Any], tool: str) -> Callable[[str], Any] | None:
-    """Finds an empty text that a format may not allow, and a wrapper that would count as an unknown field."""
+    """A search for signs of such arguments in their JSON, or None for a tool that has no such arguments.
+
+    Signs are an empty text, which a format may not allow, and the name of a wrapper, which would be an unknown field.
+    """
     properties, required = schema["properties"], schema.get("required", ())
     optional = [repr(node) for name, node in properties.items() if name not in required]
     empty = any("'format'" in node or "'$ref'" in node for node in optional)
@@ -25,8 +28,9 @@ def needs_care(schema: Mapping[str, Any], tool: str) -> Callable[[str], Any] | N
 
 @functools.cache  # an expression for each tool would be most of the time that compiling takes
 def _signs(empty: bool, wrappers: bool) -> re.Pattern[str]:
+    """An expression for the asked kinds of signs."""
     signs = ['""'] if empty else []
     if wrappers:
         signs += (f'"{re.escape(name)}"' for name in sorted(WRAPPERS))
-        signs.append(r"\\u00[0-7]")  # which may be a letter of such a name, or of the tool's
+        signs.append(r"\\u00[0-7]")  # an escaped letter: it may be one of such a name, or of the tool's
     return re.compile("|".join(signs))

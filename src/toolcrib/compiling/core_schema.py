@@ -17,13 +17,13 @@ from pydantic_core import (
     to_json,
 )
 
-from toolcrib.compiling.python_input import HANDING_ON, TAKING_JSON
+from toolcrib.compiling.python_input import BEFORE_VALIDATORS, JSON_READERS
 from toolcrib.json_text.values import DECIMAL_TEXT, DURATION_TEXT, same_json
 
 __all__ = [
-    "checked_at_once",
     "core_schema_of",
     "exact_floats",
+    "generators_as_lists",
     "has_reference",
     "has_type",
     "parts_of",
@@ -58,21 +58,19 @@ BY_NAME = {"fields", "choices"}
 
 
 def core_schema_of(hint: Any) -> Any:
-    """Pydantic's core schema of the type of params; an exception where there is none."""
+    """Pydantic's core schema of a type of params. Raises what Pydantic raises, and TypeError for a Generator."""
     from pydantic import TypeAdapter
 
     adapter: Any = TypeAdapter(hint)
     if not isinstance(adapter.core_schema, dict):  # a name in it could not be resolved yet
         adapter.rebuild(force=True)
     if has_type(adapter.core_schema, "generator") and (steps := _generator_in(hint, set())):
-        raise TypeError(
-            f"{steps} cannot be read from JSON: write Iterable or list, of which the tool is given a list"
-        )
+        raise TypeError(f"{steps} cannot be read from JSON: write Iterable or list; the tool is given a list")
     return adapter.core_schema
 
 
 def _generator_in(hint: Any, seen: set[type]) -> Any:
-    """The first Generator within a type and the types of its fields, which Pydantic takes for an Iterable; or None."""
+    """The first Generator in a type or in the types of its fields, or None. Pydantic takes one for an Iterable."""
     kind = get_origin(hint) or hint
     if kind is Generator:
         return hint
@@ -148,13 +146,13 @@ def strict(core: Any) -> Any:
     What a type says itself (`extra="allow"`, a default, `allow_inf_nan=True`) stays as it says.
     """
     new = _strict(core)
-    return _taking_json(new) if any(has_type(core, kind) for kind in HANDING_ON) else new
+    return _reading_json(new) if any(has_type(core, kind) for kind in BEFORE_VALIDATORS) else new
 
 
-def _taking_json(core: Any) -> Any:
+def _reading_json(core: Any) -> Any:
     """A core schema of which each part also takes what JSON has in the place of its Python type."""
-    new = _with_parts(core, _taking_json)
-    make = TAKING_JSON.get(str(new.get("type"))) if isinstance(new, dict) else None
+    new = _with_parts(core, _reading_json)
+    make = JSON_READERS.get(str(new.get("type"))) if isinstance(new, dict) else None
     return new if make is None else make(new)
 
 
@@ -184,7 +182,7 @@ def _strict(core: Any) -> Any:
         return SPELLED[kind](new)
     elif (keys := core.get("keys_schema", {})).get("type") in KEYS:
         new["keys_schema"] = _key(keys)
-    elif _have_spellings(keys):
+    elif _may_repeat(keys):
         return _with_distinct_keys(new)
     elif kind == "generator":  # of Iterable[X]: Pydantic would validate each item only when the tool reads it
         new["type"] = "list"
@@ -206,9 +204,9 @@ def _with_extras(core: Any, behaviour: str) -> Any:
     return core
 
 
-def checked_at_once(core: Any) -> Any:
-    """A core schema with lists for what is iterable, whose items Pydantic would check only when they are read."""
-    new = _with_parts(core, checked_at_once)
+def generators_as_lists(core: Any) -> Any:
+    """A core schema with a list for each Iterable, whose items Pydantic would check only when they are read."""
+    new = _with_parts(core, generators_as_lists)
     return {**new, "type": "list"} if isinstance(new, dict) and new.get("type") == "generator" else new
 
 
@@ -258,20 +256,20 @@ def _key(core: Any) -> Any:
     return made
 
 
-def _have_spellings(keys: Any) -> bool:
-    """Whether two texts may be read as the same key of this type."""
+def _may_repeat(keys: Any) -> bool:
+    """Whether two texts may be read as the same key, by the core schema of a map's keys."""
     kind = keys.get("type")
     if kind in ("union", "nullable"):
         members = keys.get("choices") or [keys["schema"]]
-        return any(_have_spellings(member[0] if isinstance(member, tuple) else member) for member in members)
+        return any(_may_repeat(member[0] if isinstance(member, tuple) else member) for member in members)
     return kind not in ONE_SPELLING or any(keys.get(change) for change in CHANGES)
 
 
 def _with_distinct_keys(core: Any) -> Any:
-    """A map that refuses two spellings of one key, of which Pydantic would keep the value of the last.
+    """A map that refuses two spellings of one key; Pydantic would keep only the value of the last.
 
-    Each key stays apart by its spelling until the map has been read: a function around the map itself would be given
-    Python's objects, for which strict validation is another than for JSON.
+    Each key is a pair with its spelling until the map has been read. A function around the map could not do that: it
+    would hand on Python's objects, of which strict validation takes fewer than of JSON.
     """
     keys = core["keys_schema"]
     try:
@@ -291,7 +289,7 @@ def _with_distinct_keys(core: Any) -> Any:
             distinct[key] = written
         return type(read_map)((key, value) for (_, key), value in read_map.items())
 
-    if keys["type"] == "function-plain":  # which is shown as something else already
+    if keys["type"] == "function-plain":  # its metadata say already how JSON Schema shows it
         key = {**keys, "function": {"type": "no-info", "function": check_key}}
     else:
         key = _shown_as(keys, check_key)
@@ -345,7 +343,7 @@ def _enum(core: Any) -> Any:
 
 
 def _json(core: Any) -> Any:
-    """JSON within a text, of which reading must lose no more than of the arguments themselves."""
+    """JSON within a text. As in the arguments around it, no key, digit or infinity may be lost."""
 
     def check(given: Any) -> Any:
         from toolcrib.json_text.lenient_reader import read_strict_json

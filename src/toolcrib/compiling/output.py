@@ -53,7 +53,7 @@ class Output:
 
     def __init__(self, returns: Any, tool: str, declared: Any = None, *, yields: bool = False) -> None:
         self.schema: dict[str, Any] | None = None
-        self._joins_texts = yields  # also the texts of a generator that a plain function makes, if it says so
+        self._joins_texts = yields
         self._adapter: Any = None
         self._validator: Any = None
         self.fitting: type | None = None  # a type whose values all fit: models are validated when made
@@ -62,7 +62,7 @@ class Output:
             self._of_schema(declared, tool)
             return
         hint = _delivered(returns if declared is None else declared)
-        self._joins_texts = yields or hint not in UNKNOWN
+        self._joins_texts = yields or hint not in UNKNOWN  # a plain function must say that it gives texts
         if declared is None and not _is_structured(hint):
             return
         from toolcrib.compiling.core_schema import why_no_schema
@@ -116,7 +116,7 @@ class Output:
                 validate(text)
             except ValueError as problem:
                 return str(problem)
-            return self._misfit_of_schema(text)  # "1" is no integer there, and 1.0 is one
+            return self._misfit_of_schema(text)  # the schema decides: "1" is no integer, 1.0 is one
         return None
 
     def _of_schema(self, declared: Mapping[str, Any], tool: str) -> None:
@@ -163,7 +163,7 @@ class _PlainAdapter:
     def __init__(self, core: Any) -> None:
         from pydantic_core import SchemaSerializer, SchemaValidator
 
-        # Prebuilt validators of nested models would bring back what was changed.
+        # False: Pydantic's own validators of nested models, which do not have what was changed here, are not used.
         self.validator, self.serializer = SchemaValidator(core, None, False), SchemaSerializer(core)
 
 
@@ -175,21 +175,23 @@ def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
         return _PlainAdapter(plain[0]), plain[1]
     from pydantic import TypeAdapter
 
-    from toolcrib.compiling.core_schema import checked_at_once, has_type
+    from toolcrib.compiling.core_schema import generators_as_lists, has_type
     from toolcrib.compiling.typed_dicts import modern
 
     made: Any = TypeAdapter(modern(hint))
     schema = made.json_schema(mode="serialization")
     if has_type(made.core_schema, "generator"):
-        made = _PlainAdapter(checked_at_once(made.core_schema))
-        made.to_json = partial(made.serializer.to_json, fallback=list)  # a range, the values of a dict
+        made = _PlainAdapter(generators_as_lists(made.core_schema))
+        made.to_json = partial(
+            made.serializer.to_json, fallback=list
+        )  # also a range, or the values of a dict
     return made, schema
 
 
 def _delivered(hint: Any) -> Any:
     """The type of what a tool gives in the end, from its return annotation.
 
-    That is the X of Awaitable[X] and Coroutine[..., X], and of a generator what it yields, as an Iterable or text.
+    That is the X of Awaitable[X] and Coroutine[..., X], and for a generator what `yielded_type` says.
     Annotated[X, ...] is kept only where the X has a schema, which its metadata then belong to.
     """
     origin = get_origin(hint) or hint
@@ -209,7 +211,8 @@ def _delivered(hint: Any) -> Any:
 def yielded_type(hint: Any) -> Any:
     """The type of what a generator function with this return annotation gives in the end.
 
-    That is what the generator returns, or else an Iterable of what it yields, or one text where that may be texts.
+    That is the type of what it returns, if it returns something. Otherwise it is a text where it may yield texts, and
+    an Iterable of what it yields.
     """
     origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is Annotated:
@@ -224,7 +227,7 @@ def yielded_type(hint: Any) -> Any:
 
 
 def _may_be(kind: type, hint: Any) -> bool:
-    """Whether a value of a type may be of this kind; True where nobody can tell."""
+    """Whether a value of a type may be of this kind; True where the type does not say."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return any(_may_be(kind, member) for member in get_args(hint))

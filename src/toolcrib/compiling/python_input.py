@@ -1,7 +1,7 @@
-"""Types behind a `before` or `wrap` validator: it hands on Python's objects, of which strict validation takes fewer.
+"""Types behind a `before` or `wrap` validator, which are validated from Python's objects and not from JSON.
 
-JSON has no set, tuple, bytes or time, so that strict validation of JSON takes a list or a text for them. Of what such
-a validator hands on, also where it changes nothing, it took neither, and no call fitted.
+JSON has no set, tuple, bytes or time: strict validation of JSON takes a list or a text for them. Strict validation of
+the list or text that such a validator hands on refuses it, so each type here takes that as well.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 
 from pydantic_core import PydanticKnownError, SchemaError, SchemaValidator, core_schema, to_json
 
-__all__ = ["HANDING_ON", "TAKING_JSON"]
+__all__ = ["BEFORE_VALIDATORS", "JSON_READERS"]
 
-HANDING_ON: Final = ("function-before", "function-wrap")  # the core schemas of such validators
-PLAIN: Final = (str, int, float, list, dict)
+BEFORE_VALIDATORS: Final = ("function-before", "function-wrap")  # the kinds of their core schemas
+JSON_TYPES: Final = (str, int, float, list, dict)  # what JSON has for the types below
 
 
 def _from_list(core: Any) -> Any:
@@ -48,24 +48,25 @@ def _from_tuple(core: Any) -> Any:
 
 
 def _from_json(core: Any) -> Any:
-    """A type that also takes what JSON has for it, which is read as JSON."""
+    """A type that also takes what JSON has for it, by writing that as JSON and reading it."""
     try:
         read_json = SchemaValidator(core, None, False).validate_json
     except SchemaError:  # it refers to a definition that is elsewhere
         return core
 
     def check(given: Any, read: Any) -> Any:
-        return read_json(to_json(given), strict=True) if type(given) in PLAIN else read(given)
+        return read_json(to_json(given), strict=True) if type(given) in JSON_TYPES else read(given)
 
     return _around(core, check)
 
 
 def _around(core: Any, check: Callable[[Any, Any], Any]) -> Any:
+    """A core schema with a function around it, which others refer to by the same name."""
     inner = {key: value for key, value in core.items() if key != "ref"}
     return core_schema.no_info_wrap_validator_function(check, cast("Any", inner), ref=core.get("ref"))
 
 
-TAKING_JSON: Final[Mapping[str, Callable[[Any], Any]]] = {
+JSON_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "set": _from_list,
     "frozenset": _from_list,
     "tuple": _from_tuple,

@@ -67,7 +67,7 @@ class TypedParams:
 
     @classmethod
     def of_type(cls, kind: Any, *, tool: str, extras: str = "") -> TypedParams:
-        """Params of a model, dataclass or TypedDict; what is not named is as its field `extras`, if there is one."""
+        """Params of a model, dataclass or TypedDict; its field `extras` has the type of all that are not named."""
         from toolcrib.compiling.json_schema import json_schema_of
 
         try:
@@ -205,7 +205,7 @@ def _are_exact(numbers: list[bytes]) -> bool:
 
 
 def _with_extras(core: Any, name: str) -> Any:
-    """The core schema of a TypedDict of which one field is for all keys that are not named."""
+    """The core schema of a TypedDict in which one field is replaced by all keys that are not named."""
     if core["type"] == "definitions":
         return {**core, "schema": _with_extras(core["schema"], name)}
     fields = dict(core["fields"])

@@ -58,7 +58,7 @@ def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowe
 def rungs_of(constraint: Any, target: str, *, other_names: bool = False) -> list[Lowered]:
     """Every rung that a server takes of a constraint, the best first; text is the last.
 
-    With `other_names`, who sends a tool replaces the names of parameters that the server refuses, as codecs do.
+    `other_names`: names of parameters that a server refuses exclude no rung, because the codec replaces them.
     """
     made, server = _as_constraint(constraint), target_named(target)
     if other_names:

@@ -25,8 +25,8 @@ class Rung:
 
     `dialect` is a row of `ANSWER_DIALECTS`, "" where no schema is sent; `any_root` says that the root may be anything.
     `weak` are keywords that are sent, with why they are not promised; `portable` writes patterns as every engine
-    reads them, and `drop_patterns` leaves out the others. `limits` says what of a schema is too much, "" for nothing,
-    and `names` which name of a field is refused. `must_not_narrow` refuses a schema of which the dialect would allow
+    reads them, and `drop_patterns` leaves out the others. `limits` says what of a schema is too much, and `names` which
+    name of a field is refused; "" for nothing. `must_not_narrow` refuses a schema of which the dialect would allow
     fewer values.
     """
 

@@ -404,7 +404,7 @@ def is_wrapped(schema: Mapping[str, Any], *, any_json: bool) -> bool:
 
 
 def _refuses_null(node: Any, schema: Mapping[str, Any], through: tuple[str, ...]) -> bool:
-    """Whether null certainly does not fit a node of a canonical schema, which was reached `through` references."""
+    """Whether null certainly does not fit a node of a canonical schema that was reached `through` some references."""
     if not isinstance(node, Mapping):
         return False
     ref, types = node.get("$ref"), types_of(node)

@@ -59,6 +59,6 @@ def _decoded_object(raw: dict[str, Any], definition: Definition) -> Arguments | 
     if value != raw or (definition.needs_care is not None and definition.needs_care(text.decode())):
         from toolcrib.json_text.lenient_grammar import is_json
 
-        # An iterator, in a model that another tool hands on, can be read only once.
+        # The object may be a model of another tool with an iterator in it, which has been read by now.
         return raw if is_json(raw) else value
     return definition.params.parse(text), value, ()

@@ -11,7 +11,7 @@ __all__ = ["drop_later_asks", "forgotten_await"]
 
 
 def drop_later_asks(ctx: Context[Any]) -> None:
-    """Called where the permission that is being asked for is refused: those after it need not be asked for any more."""
+    """Forgets the permissions that a tool would have asked for after the one that is being refused."""
     states = [getcoroutinestate(asked) for asked in ctx._asked]
     if CORO_RUNNING in states:
         ctx._asked = ctx._asked[: states.index(CORO_RUNNING)]
@@ -20,7 +20,7 @@ def drop_later_asks(ctx: Context[Any]) -> None:
 def forgotten_await(ctx: Context[Any]) -> RuntimeError | None:
     """The failure of a call whose tool asked for permission and did not wait for the answer; None for any other.
 
-    A task that was to ask and was cancelled first is not forgotten.
+    A task that was cancelled before it asked is no failure.
     """
     not_begun = [asked for asked in ctx._asked if getcoroutinestate(asked) == CORO_CREATED]
     if not not_begun:

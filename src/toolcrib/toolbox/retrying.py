@@ -54,7 +54,7 @@ async def with_retries(
                 tip = f"attempt {number} failed, trying again in {delay:.1f} s"
                 reports.sink.emit(key.run, CallRetried(key, name, number, delay, traceback_text(error)))
                 reports.sink.emit(key.run, StatusChanged(key, name, CallState.DOING, tip))
-        if ctx is not None:  # what the failed attempt did not come to ask for
+        if ctx is not None:  # the next attempt asks for its permissions anew
             ctx._asked = ()
         await asyncio.sleep(delay)
         number += 1

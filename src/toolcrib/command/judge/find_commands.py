@@ -246,11 +246,11 @@ class _Reader:
         return [self._command_of(parts) for parts in commands_at(node)]
 
     def _command_of(self, parts: Sequence[Sequence[Node]]) -> FoundCommand:
-        """The command of words and redirections that are given in their order."""
+        """The command of words and signs of redirections, each given as the nodes that it consists of."""
         words: list[str] = []
         given: list[str] = []
         writes: list[str] = []
-        into = words
+        into = words  # the list for the next word: behind the sign of a redirection, the one for its operands
         for part in parts:
             first = part[0]
             if is_redirection(first):
@@ -273,7 +273,7 @@ class _Reader:
         return FoundCommand(argv, [], "\n".join(given), writes)
 
     def _words_of(self, nodes: Sequence[Node]) -> list[str]:
-        """The words that nodes which touch stand for: one, or as many as an expansion is split into."""
+        """The words of nodes that touch each other: one, or more where an expansion is split at blanks."""
         if len(nodes) == 1 and nodes[0].text in ("{", "}"):
             return [nodes[0].text]
         words: list[str] = []
@@ -339,7 +339,7 @@ def _is_one_word(node: Node) -> bool:
 
 
 def _begins_command(node: Node) -> bool:
-    """Whether a command begins where a node does, which may consist of redirections or assignments."""
+    """Whether a command begins where a node does; it may have no words, only redirections or assignments."""
     if node.kind != "variable_assignment":
         return node.kind in COMMANDS
     return node.parent is not None and node.parent.kind not in HOLD_ASSIGNMENTS

@@ -233,7 +233,8 @@ class PlanJudge:
     def _place(self, folder: str, path: str, *, is_pattern: bool) -> str:
         """A path of a command that runs in a folder, relative to the workspace.
 
-        A cd of ours follows no link, so `..` leads back from it. A name that a pattern with `..` became would not run.
+        `..` is taken for the folder above where we run the plan, because our cd follows no link. Not so in a pattern: a
+        name with `..` that it becomes is refused when the plan runs.
         """
         while (
             self.run_by_us and not is_pattern and folder != "." and (path == ".." or path.startswith("../"))

@@ -297,8 +297,9 @@ def _xargs(
     if (form := xargs_form([word.literal for word in words])) is None:
         return _xargs_of_find(words, argv, before)
     printed = [word for stage in before if isinstance(stage, Command) for word in stage.words]
-    for text in (word.spelled for word in printed if ".." in word.spelled.split("/")):
-        raise NotProved(f"xargs: names of files outside of the folder that it runs in ({text})")
+    outside = [word.spelled for word in printed if ".." in word.spelled.split("/")]
+    if outside:
+        raise NotProved(f"xargs: names of files outside of the folder that it runs in ({outside[0]})")
     judged = form.judged(words)
     says = bool(before) and judged[0].literal in SAYS
     if not says and (not prints_names(before) or MORE_THAN_NAMES & {word.literal for word in printed}):

@@ -68,7 +68,7 @@ class Node:
         self.parent = parent
         self.children: list[Node] = []
         self.fields: list[tuple[str, Node]] = []
-        self.place = 0  # among the children of its parent
+        self.place = 0  # its index among the children of its parent
         if parent is not None:
             self.place = len(parent.children)
             parent.children.append(self)
@@ -257,11 +257,11 @@ def below(root: Node) -> Iterator[Node]:
 
 
 def commands_at(node: Node) -> list[list[list[Node]]]:
-    """The command that begins where a node does: its words and signs of redirections, each with all nodes that touch.
+    """The commands that begin where a node does: words and signs of redirections, each as the nodes that make it up.
 
-    Their order says what belongs together. The tree does not: it binds redirections to a whole list, takes the words
-    behind them for parts of them, begins a new word within one (`>"a"\\b`), and joins lines, so that there may be more
-    commands than one.
+    They are read in the order of the text, because the tree is wrong about them: it binds redirections to a whole list,
+    takes the words behind them for parts of them, and begins a new word within one (`>"a"\\b`). It also joins lines,
+    so that there may be several commands.
     """
     commands: list[list[list[Node]]] = [[]]
     end = node.start
@@ -326,16 +326,21 @@ def join_lines(text: str) -> str:
 
 
 def joined_tree(text: str) -> tuple[Node, bool]:
-    """The syntax tree of a text with its continued lines joined, and whether it may be wrong: where the text cannot be
-    parsed, lines may have been joined that bash does not join. Raises NotProved as `tree_of` does."""
+    """The syntax tree of a text with its continued lines joined, and whether it may be wrong. Raises as `tree_of` does.
+
+    It may be wrong where the text cannot be parsed: then lines may have been joined that bash does not join.
+    """
     root = tree_of(join_lines(text))
     return root, root.has_error or tree_of(text.removesuffix("\\\n")).has_error
 
 
 def unparsed_scripts(root: Node) -> Iterator[str]:
-    """The scripts in substitutions that bash runs and the parser does not read: backticks in a here-document, in
-    `${x:-…}` and within other backticks; and `$(…)` and `<(…)` in `${x#…}`. With the last, and where it takes two
-    backticks for one sign, a text with an error is given too, because nobody knows where they end."""
+    """The scripts in substitutions that bash runs and the parser does not read.
+
+    These are backticks in a here-document, in `${x:-…}` and within other backticks, and `$(…)` and `<(…)` in `${x#…}`.
+    Beside one whose end is unknown, a text that cannot be parsed is given: of the last ones, and where the parser takes
+    two backticks for one sign.
+    """
     if not any(sign in root.raw for sign in (b"`", b"$(", b"<(", b">(")):
         return
     # 1 for each byte of a token of the parser, and of text that bash takes as it stands or that is given.
@@ -367,7 +372,7 @@ def unparsed_scripts(root: Node) -> Iterator[str]:
             yield _in_backticks(quoted[1].decode("utf-8", "replace"))
         else:
             end = _closing(root.raw, at)
-            # The pattern of a `case` has a parenthesis of its own, so that the last one may be meant.
+            # The pattern of a `case` ends with a parenthesis too, so with one, all up to the last parenthesis is given.
             to = root.raw.rfind(b")") if b"case" in root.raw[at:end] else end
             yield from (")", root.raw[at + 2 : to].decode("utf-8", "replace"))
 
@@ -380,7 +385,7 @@ def _substitution_around(node: Node) -> Node:
 
 
 def _closing(raw: bytes, at: int) -> int:
-    """Where the first parenthesis behind a place is closed that stands in no quotes, or the end of the text."""
+    """Where the first unquoted parenthesis behind a place is closed, or the end of the text."""
     depth = 0
     for found in QUOTED_OR_PARENTHESIS.finditer(raw, at):
         depth += (found[0] == b"(") - (found[0] == b")")

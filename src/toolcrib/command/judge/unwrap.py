@@ -72,7 +72,7 @@ def _with_whole_names(lister: Command, xargs: Command) -> tuple[Command, Command
 
 
 def _with_delimiter(before: Command, xargs: Command) -> Command:
-    """`xargs -0 …` as `xargs -d '\\0' …`, but for what a find gives to xargs itself."""
+    """`xargs -0 …` as `xargs -d '\\0' …`, whose input is read by us. Behind `find … -print0` xargs reads it itself."""
     words, at = list(xargs.words), 1
     if words[0].literal != "xargs" or is_xargs_of_find([word.literal for word in words], before):
         return xargs

@@ -43,8 +43,8 @@ def contained_accesses(
     """The accesses of a command that a sandbox confines, each marked as confined.
 
     They stay unmarked, and are decided on as without a sandbox, if the command names a file that may hold secrets (the
-    sandbox shows it to the command), or changes the history of a repository. What lies in the sandbox's own folders for
-    temporary files ends with it, and is marked as that.
+    sandbox shows it to the command), or changes the history of a repository. Paths in the sandbox's own folders for
+    temporary files are marked as temporary.
     """
     found = tuple(accesses)
     if changes_history(judgement) or any(map(_names_secrets, found)):

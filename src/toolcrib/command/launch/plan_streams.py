@@ -60,9 +60,9 @@ class PipeReader:
 
 
 async def piped_text(fd: int | None, *, nul: bool = False) -> str:
-    """The text that a pipe gives until its end. Raises ValueError for no pipe, over `MAX_PIPED` bytes, or a NUL.
+    """The text that a pipe gives until its end. Raises ValueError for no pipe and for over `MAX_PIPED` bytes.
 
-    With `nul`, it may have NULs.
+    A NUL raises ValueError, too, unless `nul` allows it.
     """
     if fd is None or not stat.S_ISFIFO(os.fstat(fd).st_mode):
         raise ValueError("its input is no pipe")

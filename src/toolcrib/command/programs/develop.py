@@ -143,7 +143,7 @@ def _coverage(found: Arguments) -> None:
 
 
 def _handed_on(found: Arguments) -> None:
-    """What npm hands on to a script: options of test programs, and names of files in the project or patterns of them."""
+    """Takes what npm hands on to a script: options of test programs, and names of files, or patterns of them, to read."""
     files: list[tuple[Word, str]] = []
     for word, _ in found.operands:
         if word.substitutions:
@@ -158,7 +158,7 @@ def _handed_on(found: Arguments) -> None:
 
 
 def _report(found: Arguments) -> None:
-    """Refuses `--output-format=json:FILE`."""
+    """Refuses a report that is a file: `--output-format=json:FILE`."""
     no_argument_file(found)
     if any(
         ":" in (word.literal or ":") for option, word in found.values if option in ("-f", "--output-format")

@@ -24,7 +24,7 @@ VALUED = frozenset(  # options with a value
 NO_PROGRAM = re.compile(r"[-{(!]|[\d.]+\w{0,2}|/dev/\w+|0x[\da-f]+|[\d,:-]+|(?:.*/)?|\.\.?|[^/\s]*[@:=,]\S*")
 SETS = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=.*", re.DOTALL)  # a variable, as a shell may write it
 SET_ANY = {"doas", "env", "sudo"}  # also variables that no shell has: `a-b=1`
-LOOKED_UP = re.compile(r"=[A-Za-z]\S*")  # by zsh: the program of that name
+OF_ZSH = re.compile(r"=[A-Za-z]\S*")  # zsh puts the file of the program of that name in its place
 SCRIPT = re.compile(r"[\s;|&()<>$`]")  # in a word that is handed to a shell
 
 
@@ -34,7 +34,7 @@ class Launcher:
 
     `operands`: how many words of its own stand before it. `needs`: words of which one must be there. `also`: it
     runs commands in other ways too, so that its words do not say whether it runs one. `valued`: its options with a value.
-    `runs_nothing`: words with which it runs no command at all.
+    `runs_nothing`: an expression for all its words, with which it runs no command at all.
     """
 
     behind: frozenset[str] = frozenset()
@@ -178,7 +178,7 @@ def _values(argv: Sequence[str], option: str) -> Iterator[str]:
 
 
 def _with_dashes(argv: Sequence[str]) -> Sequence[str]:
-    """The words of tar with a dash before each letter of the first, whose values stand behind it in their order.
+    """The words of tar with each letter of the first as an option of its own, and its value behind it.
 
     >>> _with_dashes(["tar", "cIf", "xz", "a.tar", "b"])
     ['tar', '-c', '-I', 'xz', '-f', 'a.tar', 'b']
@@ -222,17 +222,8 @@ def starts_in(argv: Sequence[str]) -> tuple[dict[int, bool], bool]:
     row = LAUNCHERS.get(name, Launcher())
     if re.fullmatch(row.runs_nothing, " ".join(argv[1:])):
         return {}, True
-    if name in WRAPPERS and (at := inner_at(argv)) is not None:
-        at += argv[at] == "--"
-        looked_up: dict[int, bool] = {}
-        while at < len(argv) and (SETS.fullmatch(argv[at]) or (name in SET_ANY and "=" in argv[at])):
-            if LOOKED_UP.fullmatch(argv[at]):
-                looked_up[at] = True
-            at += 1
-        if looked_up:
-            return {**looked_up, **({at: True} if at < len(argv) else {})}, False
-        if at < len(argv) and (argv[at][:1] not in "-{(!" or argv[at] in LAUNCHERS):
-            return {at: True}, not WRAPPERS[name].adds_words or (name == "xargs" and _names_places(argv, at))
+    if name in WRAPPERS and (found_behind := _behind_wrapper(argv)) is not None:
+        return found_behind
     if row.needs and row.needs.isdisjoint(argv):
         return {}, not row.also
     if not row.behind:
@@ -254,6 +245,24 @@ def _names_places(argv: Sequence[str], at: int) -> bool:
     return ("-I" not in options or re.search(r"-I ?\{\}(?: |$)", options) is not None) and not any(
         "{}" in word and SCRIPT.search(word) for word in argv[at:]
     )
+
+
+def _behind_wrapper(argv: Sequence[str]) -> tuple[dict[int, bool], bool] | None:
+    """What `starts_in` gives of a wrapper, whose command stands behind the variables that it sets; None if unclear."""
+    name, at = argv[0], inner_at(argv)
+    if at is None:
+        return None
+    at += argv[at] == "--"
+    named: dict[int, bool] = {}  # `=rm` is a program in zsh, and a variable for `env`
+    while at < len(argv) and (SETS.fullmatch(argv[at]) or (name in SET_ANY and "=" in argv[at])):
+        if OF_ZSH.fullmatch(argv[at]):
+            named[at] = True
+        at += 1
+    if named:
+        return {**named, **({at: True} if at < len(argv) else {})}, False
+    if at < len(argv) and (argv[at][:1] not in "-{(!" or argv[at] in LAUNCHERS):
+        return {at: True}, not WRAPPERS[name].adds_words or (name == "xargs" and _names_places(argv, at))
+    return None
 
 
 def words_from(argv: Sequence[str], start: int) -> Sequence[str]:

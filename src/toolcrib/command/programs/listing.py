@@ -21,21 +21,21 @@ LISTERS = (
     ("git", "ls-files"), ("git", "rev-parse"), ("git", "merge-base"), ("git", "describe"), ("git", "rev-list"),
     ("git", "diff", "--name-only"), ("find",), ("rg", "--files"), ("fd",), ("ls",),
 )  # fmt: skip
-# Programs that search in files, and a cluster of options with which they print names alone. No letter before that one
-# takes a value: `-el` looks for "l".
+# Programs that search in files, and the options of one letter with which they print names alone. Behind an option that
+# takes a value, the letters are that value: `-el` looks for "l".
 SEARCHERS = {
     ("grep",): re.compile("-[^-ABCDdefm]*[lL]"),
     ("rg",): re.compile("-[^-ABCEMTdefgjmrt]*l"),
     ("git", "grep"): re.compile("-[^-ABCefmO]*[lL]"),
 }
-# Options with which each ends its names with a NUL, and those that choose among names keep to that.
+# Options with which a program ends each name with a NUL. CHOOSERS with theirs also read names that end so.
 NUL_ENDED = {
     "find": re.compile("-print0"), "fd": re.compile("-[^-]*0|--print0"), "rg": re.compile("-[^-]*0|--null"),
     "git": re.compile("-[^-]*z|--null"), "grep": re.compile("-[^-]*[zZ]|--null|--null-data"),
     **dict.fromkeys(("head", "tail", "sort", "uniq"), re.compile("-[^-]*z|--zero-terminated")),
 }  # fmt: skip
 COUNTS = re.compile("--count|-[^-]*c")
-# The only options whose value may look like an option: `-e -l` looks for "-l".
+# Options whose value may look like an option: `-e -l` looks for "-l".
 PATTERN_NEXT = re.compile("-[^-]*[ef]|--regexp|--file")
 NAMES_ONLY = {"--files-with-matches", "--files-without-match", "--name-only"}
 # Programs that may follow in the pipe: they print only names that they were given.
@@ -99,10 +99,10 @@ def _searches_for_names(words: Sequence[str | None]) -> bool:
     if searcher is None:
         return False
     texts = [word or "" for word in words]
-    ahead = texts[: texts.index("--")] if "--" in texts else texts
+    before_dashes = texts[: texts.index("--")] if "--" in texts else texts
     options = [
         word
-        for before, word in pairwise(ahead)
+        for before, word in pairwise(before_dashes)
         if word.startswith("-") and not PATTERN_NEXT.fullmatch(before)
     ]
     names_only = any(option in NAMES_ONLY or SEARCHERS[searcher].match(option) for option in options)

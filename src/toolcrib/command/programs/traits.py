@@ -120,7 +120,7 @@ UNLISTED = Traits()
 WRAPPER = Traits("commands", remembered=NOTHING)
 # `python3.11` is `python`.
 VERSION = re.compile(r"(lua|perl|php|pypy|pythonw?)[\d.]+")
-# GNU's programs beside those of the system, and compilers of a version or for another machine.
+# Other names of known programs: GNU's beside those of the system, and compilers with a version or for another machine.
 OTHER_NAMES = re.compile(
     r"[gs](sed)|g(chmod|chown|chroot|cp|dd|env|find|install|kill|mv|nice|nohup|rm|shred|sort|split|stdbuf|tar|tee|timeout"
     r"|truncate|xargs)|(?:[\w.]+-)*(cc|c\+\+|clang(?:\+\+)?|gcc|g\+\+)(?:-[\d.]+)?"
@@ -137,7 +137,7 @@ SHELLS = frozenset(name for name, row in _BY_NAME.items() if row.runs == "shell"
 
 
 def known_name(word: str) -> str:
-    """The name by which tables know a program: without its folder, and without the `=` by which zsh looks one up.
+    """The name by which tables know a program: without its folder, and without the `=` with which zsh finds its file.
 
     >>> known_name("/opt/bin/gsed"), known_name("x86_64-linux-gnu-gcc-12"), known_name("=ls")
     ('sed', 'gcc', 'ls')

@@ -15,7 +15,7 @@ from toolcrib.dataclass import dataclass
 COUNT = re.compile(r"[1-9][0-9]{0,3}")
 MARK = re.compile(r"\{\}|%|@|[A-Z]+")  # texts that -I may replace
 ENDS = {"\\n": "\n", "\n": "\n", "\\0": "\0"}  # values of -d, and the sign that then ends a word
-# Options with which a NUL ends a word, and the same as they are read here.
+# Options with which a NUL ends a word, and the same in the form that `xargs_form` reads.
 NUL_ENDS = {
     "-0": ("-d", "\\0"), "--null": ("-d", "\\0"), "-0r": ("-r", "-d", "\\0"), "-r0": ("-r", "-d", "\\0"),
 }  # fmt: skip
@@ -72,7 +72,7 @@ class XargsForm:
 def xargs_form(argv: Sequence[str | None]) -> XargsForm | None:
     """The form of a command line of xargs whose input is read here; None for any other.
 
-    `-0` is none: `unwrapped` writes it as `-d '\\0'` where the input is to be read here.
+    `-0` is not read: `unwrapped` writes it as `-d '\\0'` where the input is to be read here.
 
     >>> xargs_form(["xargs", "-n", "2", "wc", "-l"]).at, xargs_form(["xargs", "-0", "wc"])
     (3, None)

@@ -87,7 +87,7 @@ class ConfiningSandbox:
 
     @property
     def own_temporary(self) -> tuple[str, ...]:
-        """Folders in whose place commands see one of their own, which ends with the sandbox."""
+        """Folders in whose place commands see others, for temporary files, that end with the sandbox."""
         return ()
 
     def check_available(self) -> None:

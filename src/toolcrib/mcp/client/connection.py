@@ -20,6 +20,7 @@ from toolcrib.mcp.client.errors import (
     STATUS,
     ConnectionLost,
     ServerUnavailable,
+    check_loop_runs,
     in_place_of_answer,
     leaf_of,
 )
@@ -187,7 +188,7 @@ class Connection:
         return result if claim is None else self._read(claim.model, result)
 
     def _takes_tasks(self) -> bool:
-        """Whether calls may be sent as tasks, as revision 2025-11-25 has them."""
+        """Whether the server takes calls as tasks of revision 2025-11-25."""
         found = None if self.modern else self.info.get("capabilities")
         for key in ("tasks", "requests", "tools", "call"):
             found = found.get(key) if isinstance(found, Mapping) else None
@@ -229,8 +230,7 @@ class Connection:
         """
         here = asyncio.get_running_loop()
         if here is not self.loop:
-            if not self.loop.is_running():
-                raise ServerUnavailable(f"MCP server {self.name!r}: its event loop does not run")
+            check_loop_runs(self.loop, self.name)
             if on_progress is not None:
                 on_progress = _told_in(here, on_progress)
             work = self._request(method, params, meta, headers, on_progress, timeout)

@@ -17,7 +17,7 @@ MAX_PROBLEMS = 50  # of one list that are told
 MAX_TOOLS = 10_000  # of one server
 MAX_SCHEMA = 100_000  # characters; the largest of 500 tools of public servers has 9,000
 MAX_META = 20_000  # characters
-TASK_ALONE = {"taskSupport": "required"}
+ONLY_AS_TASK = {"taskSupport": "required"}
 JOINERS = "\u200c\u200d"  # parts of emoji, and of words in several scripts
 SHOWN = 80  # characters of a foreign name in a warning
 
@@ -28,7 +28,7 @@ class RemoteDefinition:
 
     `name` is the name on the wire. `input_schema` always has the type "object". `output_schema` is None if there is
     none that can be used. `annotations` has the hints that are booleans. `meta` is the `_meta` of the definition.
-    `task` says that an older server takes its calls as tasks alone.
+    `task` says that a server of revision 2025-11-25 takes its calls only as tasks.
     """
 
     server: str
@@ -62,7 +62,7 @@ class RemoteDefinition:
         if self.meta:
             data["_meta"] = self.meta
         if self.task:
-            data["execution"] = TASK_ALONE
+            data["execution"] = ONLY_AS_TASK
         return data
 
 
@@ -132,7 +132,7 @@ def read_definition(server: str, raw: Any, problems: list[str]) -> RemoteDefinit
             output_schema=_output_schema(raw.get("outputSchema"), noted),
             annotations=hints,
             meta=_meta(meta, noted),
-            task=isinstance(execution, Mapping) and execution.items() >= TASK_ALONE.items(),
+            task=isinstance(execution, Mapping) and execution.items() >= ONLY_AS_TASK.items(),
         )
     problems += [f"tool {_shown(name)}: {problem}" for problem in noted]
     return read

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = [
     "LOST",
@@ -12,6 +15,7 @@ __all__ = [
     "ConnectionLost",
     "DefinitionChanged",
     "ServerUnavailable",
+    "check_loop_runs",
     "in_place_of_answer",
     "leaf_of",
 ]
@@ -41,6 +45,12 @@ class ConnectionLost(Exception):
 
 class DefinitionChanged(Exception):
     """A server no longer lists a tool as it was defined when a call of it was decided on. Nothing was sent."""
+
+
+def check_loop_runs(loop: asyncio.AbstractEventLoop, server: str) -> None:
+    """Raises ServerUnavailable where a loop has stopped: work that is handed to it would wait for ever."""
+    if not loop.is_running():
+        raise ServerUnavailable(f"MCP server {server!r}: its event loop does not run")
 
 
 def in_place_of_answer(problem: BaseException) -> Mapping[str, Any] | None:

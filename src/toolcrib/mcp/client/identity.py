@@ -26,7 +26,7 @@ from toolcrib.dataclass import dataclass, field
 from toolcrib.errors import ToolError
 from toolcrib.event_loops import in_loop
 from toolcrib.mcp.client.connection import Connection, Link
-from toolcrib.mcp.client.errors import ServerUnavailable
+from toolcrib.mcp.client.errors import ServerUnavailable, check_loop_runs
 from toolcrib.mcp.client.requests import ServerRequests
 
 if TYPE_CHECKING:
@@ -95,9 +95,7 @@ class Identities:
             self._open.clear()
         home, older = self._home, shared is not None
         try:
-            if not home.is_running():
-                name = self._server.config.name
-                raise ServerUnavailable(f"MCP server {name!r}: its event loop does not run")
+            check_loop_runs(home, self._server.config.name)
             entry = await in_loop(home, self._acquired(headers))
         except ServerUnavailable as problem:
             yield ServerForCaller(self._server, self._requests(), headers, _raising(problem))

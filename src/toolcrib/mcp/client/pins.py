@@ -277,7 +277,7 @@ def _withheld(tool: RemoteDefinition, foreign: Mapping[str, Any]) -> RemoteDefin
 def definition_hash(definition: RemoteDefinition) -> str:
     """The sha256 of all that a server says of a tool and that a model or a person may go by.
 
-    That is neither its `_meta` nor whether it is called as a task.
+    Its `_meta` and whether it is called as a task are left out.
     """
     data = {key: value for key, value in definition.to_dict().items() if key not in ("_meta", "execution")}
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)

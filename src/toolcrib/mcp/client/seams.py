@@ -62,7 +62,7 @@ class RemoteConnection(Protocol):
 
         A complete result is JSON data in the form of the wire, as the server wrote it. An `InputRequiredResult` and the
         result of an extension are the SDK's models. A cancelled call is cancelled on the server. Without `timeout` it
-        waits. With `task`, an older server that takes tasks makes one of it.
+        waits. With `task`, it is sent as a task where a server of revision 2025-11-25 takes tasks.
 
         Raises:
             mcp.MCPError: The server answered with an error.

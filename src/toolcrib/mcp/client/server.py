@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from toolcrib.event_loops import in_loop
 from toolcrib.mcp.client.connection import Connection
 from toolcrib.mcp.client.definitions import RemoteDefinition, read_definitions
-from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable
+from toolcrib.mcp.client.errors import ConnectionLost, ServerUnavailable, check_loop_runs
 from toolcrib.mcp.client.manifest import Manifest, ManifestCache, ttl_of
 from toolcrib.mcp.client.opening import MakeLink, open_connection
 from toolcrib.mcp.client.pages import read_list
@@ -276,8 +276,7 @@ class ServerHandle:
     async def refresh(self) -> None:
         """List its tools anew. The server is started if need be. Raises ServerUnavailable, ConnectionLost, MCPError."""
         connection = await self.connected()
-        if not connection.loop.is_running():
-            raise ServerUnavailable(f"MCP server {self.config.name!r}: its event loop does not run")
+        check_loop_runs(connection.loop, self.config.name)
         await in_loop(connection.loop, self._list(connection))
 
     async def definition_now(self, name: str) -> RemoteDefinition | None:

@@ -3,8 +3,8 @@
 This is the extension `io.modelcontextprotocol/tasks` of revision 2026-07-28. A task outlives the connection, so a poll
 that fails is tried again on a new one; and a run that waits for a person's answer goes on from the task's id.
 
-Revision 2025-11-25 has tasks of another kind, for tools that are called as tasks alone: such a task's result is a
-request of its own, and while that is answered, the server's questions come on the connection.
+Revision 2025-11-25 has tasks of another kind, which are used for tools that are called only as tasks. Their result is a
+request of its own; until that is answered, the server's questions come on the connection.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ async def older_task_result(call: RunningCall, created: Mapping[str, Any]) -> di
     finally:
         if result is not None:
             result.cancel()
+            # asyncio would report an error that nobody reads.
             result.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
@@ -159,7 +160,7 @@ async def _ask(
             return await connection.request(method, params, headers=headers, timeout=timeout)
         except (ConnectionLost, ServerUnavailable, MCPError) as problem:
             if isinstance(problem, MCPError) and method == RESULT:
-                raise  # the call itself was answered with this error
+                raise  # the error is the task's result
             if isinstance(problem, MCPError) and problem.code == INVALID_PARAMS:
                 why = f"does not know its task any more ({problem.message})"
                 raise RemoteFailure(why, unknown=True) from problem

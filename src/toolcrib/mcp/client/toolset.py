@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["McpToolset"]
 
-MANY = 200  # tools whose definitions are judged on a thread: that takes 0.2 ms each
+MANY = 200  # tools; the definitions of more are judged on a thread, at 0.2 ms each
 WAIT = 3.0  # seconds that the first list waits for servers of which nothing is known
 
 
@@ -174,13 +174,13 @@ class McpToolset:
         if self._entered and not self._waited:
             self._waited = True
             await self.ready(self._wait)
-        return [*await self._judged(), *self._own_tools()]
+        return [*await self._current(), *self._own_tools()]
 
     async def get(self, name: str) -> ToolLike | None:
-        tool: ToolLike | None = (await self._judged()).get(name) or self._own_tools().get(name)
+        tool: ToolLike | None = (await self._current()).get(name) or self._own_tools().get(name)
         if tool is None and self._entered:
             await self._learn(name)
-            tool = (await self._judged()).get(name)
+            tool = (await self._current()).get(name)
         elif tool is None:
             self._say_not_entered(name)
         return tool
@@ -272,8 +272,8 @@ class McpToolset:
                     task.cancel()  # of the waiting alone: the server goes on starting
         return self.servers()
 
-    async def _judged(self) -> dict[str, RemoteTool]:
-        """As `_known`, without that the event loop stands still while many definitions are judged."""
+    async def _current(self) -> dict[str, RemoteTool]:
+        """What `_known` gives. Many definitions are judged on a thread, so that the event loop goes on meanwhile."""
         index = self._index
         if index is not None and index[0] == self.version:
             return index[1]

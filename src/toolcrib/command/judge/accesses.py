@@ -75,7 +75,7 @@ FILE_LIST = re.compile(  # an option whose file names more files
     re.DOTALL,
 )
 BASH_QUOTE = "$'"
-# Commands that a plan rewrites, or that have it rewrite what prints into them. Rules see these as they are written, too.
+# Commands that a plan rewrites, or whose input it rewrites. Rules see them as they are written, too.
 REPLACED = re.compile(r"\b(?:xargs|find|env|command|[a-z]*sh)\b")
 
 

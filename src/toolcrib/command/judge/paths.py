@@ -93,7 +93,7 @@ def objection(path: str, *, contents: bool = True, pattern: bool = False) -> str
         return f"{path} is outside the workspace"
     if ".." in path.split("/"):
         return f"{path} may lead outside the workspace"
-    if contents and (SECRET.search(path) or (pattern and _names_secrets(path))):
+    if contents and (SECRET.search(path) or (pattern and _matches_samples(path))):
         return f"{path} may hold secrets"
     return None
 
@@ -109,7 +109,7 @@ def may_hold_secrets(path: str) -> bool:
 
 def names_secrets(pattern: str) -> bool:
     """Whether a path, or a pattern of paths, is meant for files that may hold secrets."""
-    return may_hold_secrets(pattern) or _names_secrets(normalize("NFKC", pattern))
+    return may_hold_secrets(pattern) or _matches_samples(normalize("NFKC", pattern))
 
 
 def may_leave(text: str) -> bool:
@@ -118,7 +118,7 @@ def may_leave(text: str) -> bool:
     return value.startswith(("/", "~")) or ".." in value.split("/") or bool(SECRET.search(value))
 
 
-def _names_secrets(pattern: str) -> bool:
+def _matches_samples(pattern: str) -> bool:
     """Whether a pattern is meant for secrets: `.e*`, `id_*`, `*.pem`. A bare `*` is not, although it matches them."""
     last = pattern.rstrip("/").rpartition("/")[2].lower()
     if last.strip("*?") == "":

@@ -274,7 +274,7 @@ def test_json_in_a_text_loses_nothing_either(kind: Any, inner: str, words: str) 
 
 
 def test_a_field_within_json_in_a_text_is_told_by_its_own_path() -> None:
-    """It was told that the parameter itself has a name that is not allowed."""
+    """The error said that the parameter itself has a forbidden name."""
 
     def show(node: Json[Node]) -> str:
         return repr(node)
@@ -351,7 +351,7 @@ ARGUMENTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("kind", [Before, Wrapped, OfFields])
 def test_a_validator_before_or_around_others_changes_nothing_for_json(kind: Any) -> None:
-    """Strict validation takes no list for a set, and no text for a time, of what such a validator hands on."""
+    """Strict validation refuses a list for a set, and a text for a time, where such a validator hands them on."""
 
     def of(kind: Any) -> Any:
         def give(given: kind) -> Any:

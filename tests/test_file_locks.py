@@ -57,7 +57,7 @@ def test_without_locks_an_error_of_ours_says_so(
 
 @contextmanager
 def a_forked_process() -> Generator[None]:
-    """A process that is forked now, with all descriptors that are open, and does nothing."""
+    """Forks a process that has all open descriptors, and does nothing with them."""
     pid = os.fork()
     if not pid:
         try:

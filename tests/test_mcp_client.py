@@ -69,7 +69,7 @@ def test_what_is_no_server_is_named_when_the_toolset_is_made(mistake: Callable[[
 
 
 def test_a_server_that_is_switched_off_needs_no_command() -> None:
-    """An entry may be kept for later, or be one of which a project's file only says that it is off."""
+    """An entry may be kept for later; a project's file may only say that it is off."""
     assert McpToolset([McpServer("calc", enabled=False)]).servers() == []
 
 

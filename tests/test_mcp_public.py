@@ -69,7 +69,7 @@ async def test_public_servers_are_used_all_at_once(installed: None, tmp_path: Pa
         callable_ = [config.name for config in configs if PUBLIC[config.name].call is not None]
         said = await asyncio.gather(*(called(name) for name in callable_))
         assert not any(said), "\n".join(filter(None, said))
-        researched = await box.call("everything__simulate-research-query", {"topic": "tea"})  # a task alone
+        researched = await box.call("everything__simulate-research-query", {"topic": "tea"})  # only as a task
         assert "Research Report: tea" in researched.text, researched.text
 
         # One is killed in the middle of a call: that call's outcome is unknown, the next one starts it again.

@@ -377,13 +377,13 @@ async def test_a_run_waits_at_the_question_of_a_task_and_goes_on_with_the_task()
     assert [method for method, _ in later.sent] == ["tasks/get", "tasks/update", "tasks/get"]
 
 
-# -- tasks of revision 2025-11-25: a tool may say that it is called as a task alone
+# -- tasks of revision 2025-11-25: a tool may say that it is called only as a task
 
 RESULT = {"content": [{"type": "text", "text": "done"}]}
 
 
 class OlderJob:
-    """A server with one tool that is called as a task alone; the states of the task are given, the last one stays."""
+    """A server with one tool that is called only as a task. The states of the task are given; the last one stays."""
 
     def __init__(self, *statuses: str, result: Any = RESULT, takes_tasks: bool = True) -> None:
         self.statuses, self.result = list(statuses), result

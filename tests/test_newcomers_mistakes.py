@@ -485,7 +485,7 @@ Unknown = TypeVar("Unknown", bound="Later")  # type: ignore[name-defined] # noqa
 
 @pytest.mark.parametrize("given", [NOT_YET, Unknown])
 def test_params_that_are_no_type_yet_are_a_broken_definition(given: Any) -> None:
-    """The call failed with an error about something else."""
+    """Before, the call failed with an error about something else."""
 
     class OfLater(Shown[given], name="of_later", effect=Effect.READ, secrets=()): ...
 

@@ -388,7 +388,7 @@ async def test_what_is_iterable_is_a_list_of_what_its_annotation_says(given: Any
 
 
 async def test_a_plain_function_that_returns_a_generator_gives_a_list() -> None:
-    """Its texts are not joined, which they are of a generator function."""
+    """Its texts are not joined, as those of a generator function are."""
     assert (
         await Toolbox([tool(not_annotated, effect=READ, secrets=())]).call("not_annotated")
     ).text == '["a","b"]'

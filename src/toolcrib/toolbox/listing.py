@@ -67,7 +67,7 @@ async def _made(
     names = await registry.names(tool_list.broken)
     tool_list.dynamic = bool(tool_list.broken)  # a toolset that could not be listed may be there next turn
     entries, specs, at_hand = tool_list.entries, tool_list.specs, registry.entries_at_hand()
-    takes_partials, compiled = False, 0
+    takes_partials, newly_compiled = False, 0
     for name in names:
         try:
             entry = at_hand.get(name) or await registry.entry(name)
@@ -75,8 +75,8 @@ async def _made(
                 continue
             definition = entry.compiled
             if definition is None:
-                compiled += 1
-                if compiled % SLICE == 0:
+                newly_compiled += 1
+                if newly_compiled % SLICE == 0:
                     import asyncio
 
                     await asyncio.sleep(0)

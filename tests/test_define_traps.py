@@ -5,7 +5,7 @@ import datetime as dt
 import functools
 import pathlib
 import uuid
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Generator, Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     HttpUrl,
     Json,
+    PrivateAttr,
     StringConstraints,
     field_validator,
     model_validator,
@@ -184,6 +185,22 @@ def test_a_generator_as_a_parameter_is_refused_with_what_to_write(fn: Any) -> No
         made.check()
 
 
+class Reader(BaseModel):
+    numbers: Iterable[int]
+    _steps: Generator[int, None, None] | None = PrivateAttr(default=None)
+
+
+def take_reader(reader: Reader) -> int:
+    return sum(reader.numbers)
+
+
+async def test_a_generator_that_is_no_field_of_a_parameter_is_no_matter() -> None:
+    result = await Toolbox([tool(take_reader, effect=READ, secrets=())]).call(
+        "take_reader", {"reader": {"numbers": [1, 2]}}
+    )
+    assert result.text == "3"
+
+
 class Node(BaseModel):
     value: int
     next: Optional["Node"] = None
@@ -249,6 +266,32 @@ async def test_two_spellings_of_one_key_are_refused(kind: Any, one: str, other: 
     more = {"times": {one: "10:00"}, "parts": {other: [1], one: [1]}}
     assert (await box.call("count", more)).code == "invalid_arguments"
     assert (await box.call("count", {"times": {other: "10:00"}, "parts": {one: [1]}})).text == "1"
+
+
+KEY = "123e4567-e89b-12d3-a456-426614174000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "read"),
+    [
+        (defaultdict[uuid.UUID, list[int]], {KEY: [1]}, defaultdict(list, {uuid.UUID(KEY): [1]})),
+        (Counter[uuid.UUID], {KEY: 2}, Counter({uuid.UUID(KEY): 2})),
+        (OrderedDict[uuid.UUID, int], {KEY: 1}, OrderedDict({uuid.UUID(KEY): 1})),
+        (dict[int | str, int], {"1": 1}, {"1": 1}),
+        (dict[bool | str, int], {"true": 1, "1": 2}, {"true": 1, "1": 2}),
+    ],
+)
+async def test_a_map_with_keys_of_several_spellings_is_of_its_own_type(
+    kind: Any, given: Any, read: Any
+) -> None:
+    seen: list[Any] = []
+
+    def take(table: Any) -> None:
+        seen.append(table)
+
+    take.__annotations__["table"] = kind
+    result = await Toolbox([tool(take, effect=READ, secrets=())]).call("take", {"table": given})
+    assert (result.text, seen, type(seen[0])) == ("Done.", [read], type(read))
 
 
 @pytest.mark.parametrize(

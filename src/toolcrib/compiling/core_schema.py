@@ -12,6 +12,7 @@ from pydantic_core import (
     PydanticKnownError,
     SchemaError,
     SchemaValidator,
+    ValidationError,
     core_schema,
     from_json,
     to_json,
@@ -78,7 +79,8 @@ def _generator_in(hint: Any, seen: set[type]) -> Any:
     if isinstance(kind, type) and kind not in seen:
         seen.add(kind)
         try:
-            parts += get_type_hints(kind, include_extras=True).values()
+            hints = get_type_hints(kind, include_extras=True).items()
+            parts += [part for name, part in hints if not name.startswith("_")]  # those are no fields
         except Exception:  # it names a type that is only known to Pydantic
             pass
     return next(filter(None, (_generator_in(part, seen) for part in parts)), None)
@@ -273,12 +275,18 @@ def _with_distinct_keys(core: Any) -> Any:
     """
     keys = core["keys_schema"]
     try:
-        read = SchemaValidator(keys, None, False).validate_strings
+        explain = SchemaValidator(keys, None, False).validate_strings
+        read = SchemaValidator({"type": "dict", "keys_schema": keys}, None, False).validate_json
     except SchemaError:  # it refers to a definition that is elsewhere
         return core
 
     def check_key(written: Any) -> Any:
-        return written, read(written, strict=True)
+        try:
+            (key,) = read(to_json({written: None}), strict=True)  # of int | str, a key of JSON is the text
+        except ValidationError:
+            explain(written, strict=True)  # the same words, without the key in their path once more
+            raise
+        return written, key
 
     def check_map(read_map: Any) -> Any:
         distinct: dict[Any, str] = {}
@@ -287,7 +295,11 @@ def _with_distinct_keys(core: Any) -> Any:
                 spellings = " and ".join(to_json(text).decode() for text in (distinct[key], written))
                 raise ValueError(f"without two spellings of one key: {spellings} are the same")
             distinct[key] = written
-        return type(read_map)((key, value) for (_, key), value in read_map.items())
+        entries = [(key, value) for (_, key), value in read_map.items()]
+        read_map.clear()  # and not made anew, as what makes a defaultdict or a Counter takes no such entries
+        for key, value in entries:
+            read_map[key] = value
+        return read_map
 
     if keys["type"] == "function-plain":  # its metadata say already how JSON Schema shows it
         key = {**keys, "function": {"type": "no-info", "function": check_key}}

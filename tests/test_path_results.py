@@ -13,14 +13,14 @@ import stat
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, field_serializer
+from pydantic import BaseModel, PlainSerializer, field_serializer
 
 from tests.properties import examples
 from toolcrib import Answer, Context, Effect, File, Image, Text, Tool, Toolbox, ToolCall, ToolResult, Verdict
@@ -432,6 +432,42 @@ async def test_structured_data_fits_the_schema_that_clients_were_told(
     give.__annotations__["return"] = returns
     result = await Toolbox([tool(give, effect=READ, secrets=())]).call("give")
     assert (result.structured is not None, "does not match" in result.text) == (fits, not fits)
+
+
+async def test_a_generator_may_yield_what_has_no_schema() -> None:
+    def steps() -> Iterator[Plain]:
+        yield Plain()
+
+    async def later() -> AsyncIterator[Plain]:
+        yield Plain()
+
+    def ends() -> Generator[str, None, Plain]:
+        yield "."
+        return Plain()
+
+    def made() -> Iterator[Plain]:
+        return iter([Plain()])
+
+    async def text(fn: Any) -> str:
+        return (await Toolbox([tool(fn, effect=READ, secrets=())]).call(fn.__name__)).text
+
+    assert [await text(fn) for fn in (steps, later, ends, made)] == [
+        '[{"shown":1}]',
+        '[{"shown":1}]',
+        '{"shown":1}',
+        '[{"shown":1}]',
+    ]
+
+
+Price = Annotated[int, PlainSerializer(lambda number: f"{number:03}", return_type=str)]
+
+
+async def test_items_of_an_iterator_are_written_as_their_type_says() -> None:
+    async def prices() -> Iterable[Price]:
+        return (number for number in (1, 2))
+
+    result = await Toolbox([tool(prices, effect=READ, secrets=())]).call("prices")
+    assert (result.text, result.structured) == ('["001","002"]', ["001", "002"])
 
 
 async def test_a_generator_below_an_async_decorator_runs_on_a_thread() -> None:

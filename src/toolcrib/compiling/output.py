@@ -72,6 +72,8 @@ class Output:
             self._adapter, schema = _adapter(hint)
             self.schema = clean(schema)
         except Exception as problem:
+            if declared is None and (yields or _is_generator(returns)):
+                return  # its values are shown one by one, and may be of any type
             raise ToolDefinitionError(
                 f"tool {tool!r}: its {'return annotation' if declared is None else 'output_schema'} {hint!r} "
                 f"gives no schema: {why_no_schema(problem)}"
@@ -182,10 +184,22 @@ def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
     schema = made.json_schema(mode="serialization")
     if has_type(made.core_schema, "generator"):
         made = _PlainAdapter(generators_as_lists(made.core_schema))
-        made.to_json = partial(
-            made.serializer.to_json, fallback=list
-        )  # also a range, or the values of a dict
+        made.to_json = partial(_json_of_items, made.serializer)
     return made, schema
+
+
+def _json_of_items(serializer: Any, value: Any, **options: Any) -> bytes:
+    """The JSON of what may be iterable; the items of a generator are written as their type says, as those of a list."""
+    value = list(value) if isinstance(value, abc.Iterator) else value
+    json: bytes = serializer.to_json(value, fallback=list, **options)  # for a range, or the values of a dict
+    return json
+
+
+def _is_generator(hint: Any) -> bool:
+    """Whether a return annotation is that of a generator."""
+    if get_origin(hint) is Annotated:
+        return _is_generator(get_args(hint)[0])
+    return (get_origin(hint) or hint) in ITERATORS
 
 
 def _delivered(hint: Any) -> Any:

@@ -453,6 +453,35 @@ async def test_a_tool_that_is_called_as_a_task_alone_is(
     assert "it is working" in [event.tip for event in log.events if isinstance(event, StatusChanged)]
 
 
+class ForgetfulJob(OlderJob):
+    """It forgets the task as soon as it is to send the result, or sends none."""
+
+    def get(self, params: Any) -> Any:
+        if self.sent[-1][0] != "tasks/result":
+            return super().get(params)
+        self.statuses = ["completed"]
+        return Refusal(-32602, "no such task")
+
+    async def payload(self, params: Any) -> Any:
+        given = await super().payload(params)
+        await asyncio.sleep(0.02)
+        return given
+
+
+@each(
+    "result, code, words",
+    [(RESULT, None, "done"), (Refusal(-32602, "no such task"), ErrorCode.OUTCOME_UNKNOWN, "no such task")],
+)
+async def test_a_result_counts_although_its_server_forgot_the_task(
+    result: Any, code: Any, words: str
+) -> None:
+    """The answer to a poll told that the outcome is unknown, while the result was on its way."""
+    job = ForgetfulJob("input_required", result=result)
+    async with calling(job.server()) as box:
+        answer = await box.call("srv__do", {})
+    assert answer.code is code and words in answer.text
+
+
 async def test_a_task_of_an_older_server_is_cancelled_with_its_call() -> None:
     for status in ("working", "input_required"):
         job = OlderJob(status)

@@ -105,7 +105,12 @@ async def older_task_result(call: RunningCall, created: Mapping[str, Any]) -> di
                 await asyncio.wait([result], timeout=interval)
                 if result.done():
                     return _older_end(current, result)
-            current = await _ask(call, "tasks/get", {"taskId": task})
+            try:
+                current = await _ask(call, "tasks/get", {"taskId": task})
+            except RemoteFailure:  # a server may forget a task whose result it sends
+                if result is None or not (await asyncio.wait([result], timeout=POLL))[0]:
+                    raise
+                return _older_end(current, result)
     except asyncio.CancelledError:
         await _cancel(call, task)
         raise

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, PlainSerializer, field_serializer
+from pydantic import BaseModel, Field, PlainSerializer, field_serializer
 
 from tests.properties import examples
 from toolcrib import Answer, Context, Effect, File, Image, Text, Tool, Toolbox, ToolCall, ToolResult, Verdict
@@ -432,6 +432,24 @@ async def test_structured_data_fits_the_schema_that_clients_were_told(
     give.__annotations__["return"] = returns
     result = await Toolbox([tool(give, effect=READ, secrets=())]).call("give")
     assert (result.structured is not None, "does not match" in result.text) == (fits, not fits)
+
+
+class Priced(BaseModel):
+    unit_price: int = Field(alias="unitPrice")
+    unit: str = Field("", serialization_alias="unitName")
+
+
+@pytest.mark.parametrize("returns", [Priced, list[Priced], Priced | None, Any])
+async def test_a_result_has_the_names_of_its_schema(returns: Any) -> None:
+    """With an annotation, the aliases of fields stood in the schema alone, and clients refused the result."""
+
+    def give() -> Any:
+        price = Priced(unitPrice=3)
+        return [price] if returns == list[Priced] else price
+
+    give.__annotations__["return"] = returns
+    result = await Toolbox([tool(give, effect=READ, secrets=())]).call("give")
+    assert result.text.strip("[]") == '{"unitPrice":3,"unitName":""}'
 
 
 async def test_a_generator_may_yield_what_has_no_schema() -> None:

@@ -101,7 +101,9 @@ class Output:
 
         if not is_about_half_pairs(problem):
             raise problem
-        data = self._adapter.serializer.to_python(without_half_pairs(value), mode="json", warnings=False)
+        data = self._adapter.serializer.to_python(
+            without_half_pairs(value), mode="json", by_alias=True, warnings=False
+        )
         return to_json(without_half_pairs(data), inf_nan_mode="null")
 
     def misfit(self, value: Any, text: str) -> str | None:

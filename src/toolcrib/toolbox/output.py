@@ -35,7 +35,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
             return ToolResult(tuple(as_part(item) for item in value)), ""
     write = output.to_json
     try:
-        text = to_json_text(value) if write is None else write(value, warnings=False).decode()
+        text = to_json_text(value) if write is None else write(value, by_alias=True, warnings=False).decode()
     except ValueError as error:
         text = output.without_half_pairs(value, error).decode()
     if kind is output.fitting:

@@ -434,6 +434,28 @@ async def test_structured_data_fits_the_schema_that_clients_were_told(
     assert (result.structured is not None, "does not match" in result.text) == (fits, not fits)
 
 
+@pytest.mark.parametrize("item", [{"made": Plain()}, {"made": b"\xff"}])
+@pytest.mark.parametrize("returns", [dict, dict[str, Any], list[dict[str, Any]], Iterator[dict[str, Any]]])
+async def test_what_a_declared_type_cannot_write_is_written_as_any_value(returns: Any, item: Any) -> None:
+    """A generator of such dictionaries failed as soon as it had an output schema."""
+
+    def give() -> Any:
+        return (
+            iter([item])
+            if returns == Iterator[dict[str, Any]]
+            else [item]
+            if returns == list[dict[str, Any]]
+            else item
+        )
+
+    give.__annotations__["return"] = returns
+    result = await Toolbox([tool(give, effect=READ, secrets=())]).call("give")
+    assert result.text.strip("[]") == (
+        '{"made":{"shown":1}}' if item["made"] != b"\xff" else '{"made":"_w=="}'
+    )
+    assert result.structured is not None
+
+
 class Priced(BaseModel):
     unit_price: int = Field(alias="unitPrice")
     unit: str = Field("", serialization_alias="unitName")

@@ -93,14 +93,12 @@ class Output:
             return "".join(items)
         return items
 
-    def without_half_pairs(self, value: Any, problem: ValueError) -> bytes:
-        """The JSON of a value with half a surrogate pair, which `to_json` refuses. Raises all other problems."""
+    def without_half_pairs(self, value: Any) -> bytes:
+        """The JSON of a value with half a surrogate pair, which `to_json` refuses."""
         from pydantic_core import to_json
 
-        from toolcrib.json_text.half_pairs import is_about_half_pairs, without_half_pairs
+        from toolcrib.json_text.half_pairs import without_half_pairs
 
-        if not is_about_half_pairs(problem):
-            raise problem
         data = self._adapter.serializer.to_python(
             without_half_pairs(value), mode="json", by_alias=True, warnings=False
         )
@@ -186,15 +184,8 @@ def _adapter(hint: Any) -> tuple[Any, dict[str, Any]]:
     schema = made.json_schema(mode="serialization")
     if has_type(made.core_schema, "generator"):
         made = _PlainAdapter(generators_as_lists(made.core_schema))
-        made.to_json = partial(_json_of_items, made.serializer)
+        made.to_json = partial(made.serializer.to_json, fallback=list)  # a range, the values of a dict
     return made, schema
-
-
-def _json_of_items(serializer: Any, value: Any, **options: Any) -> bytes:
-    """The JSON of what may be iterable; the items of a generator are written as their type says, as those of a list."""
-    value = list(value) if isinstance(value, abc.Iterator) else value
-    json: bytes = serializer.to_json(value, fallback=list, **options)  # for a range, or the values of a dict
-    return json
 
 
 def _is_generator(hint: Any) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.content import PARTS, Text
+from toolcrib.json_text.half_pairs import is_about_half_pairs
 from toolcrib.result import ToolResult, new_text_result
 from toolcrib.toolbox import model_messages
 from toolcrib.toolbox.sendable import as_part, result_of, to_json_text
 
 if TYPE_CHECKING:
     from toolcrib.compiling.definition import Definition
+    from toolcrib.compiling.output import Output
 
 __all__ = ["deliver"]
 
@@ -33,11 +35,9 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
             return ToolResult((as_part(value),)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(as_part(item) for item in value)), ""
-    write = output.to_json
-    try:
-        text = to_json_text(value) if write is None else write(value, by_alias=True, warnings=False).decode()
-    except ValueError as error:
-        text = output.without_half_pairs(value, error).decode()
+        if hasattr(kind, "__next__"):  # an iterator can be read only once
+            value = list(value)
+    text = _json_of(value, output)
     if kind is output.fitting:
         return new_text_result(text, is_data=True, json=text), ""
     shown: str = value if kind is str else text
@@ -45,6 +45,18 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
     if problem:
         return new_text_result(shown + model_messages.MISFIT_NOTE, is_data=kind is not str), problem
     return new_text_result(shown, is_data=kind is not str, json=None if output.schema is None else text), ""
+
+
+def _json_of(value: Any, output: Output) -> str:
+    """A value as JSON, as its declared type is written; what that cannot write, as any value."""
+    if output.to_json is None:
+        return to_json_text(value)
+    try:
+        return output.to_json(value, by_alias=True, warnings=False).decode()
+    except ValueError as problem:
+        if is_about_half_pairs(problem):
+            return output.without_half_pairs(value).decode()
+    return to_json_text(value)  # with bytes that are no text, or an object of any class
 
 
 def _given(result: ToolResult, definition: Definition) -> tuple[ToolResult, str]:

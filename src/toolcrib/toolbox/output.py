@@ -35,7 +35,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
             return ToolResult((as_part(value),)), ""
         if kind in (list, tuple) and any(isinstance(item, PARTS) for item in value):
             return ToolResult(tuple(as_part(item) for item in value)), ""
-        if hasattr(kind, "__next__"):  # an iterator can be read only once
+        if kind is not output.fitting and hasattr(kind, "__next__"):  # an iterator can be read only once
             value = list(value)
     text = _json_of(value, output)
     if kind is output.fitting:

@@ -306,10 +306,8 @@ def _with_distinct_keys(core: Any) -> Any:
     else:
         key = _shown_as(keys, check_key)
         key["metadata"]["key_type"] = keys["type"]
-    inner = {**core, "keys_schema": key}
-    return core_schema.no_info_after_validator_function(
-        check_map, cast("Any", inner), ref=inner.pop("ref", None)
-    )
+    inner: Any = {**core, "keys_schema": key}
+    return core_schema.no_info_after_validator_function(check_map, inner, ref=inner.pop("ref", None))
 
 
 def _decimal(core: Any) -> Any:

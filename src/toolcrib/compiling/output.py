@@ -62,7 +62,8 @@ class Output:
             self._of_schema(declared, tool)
             return
         hint = _delivered(returns if declared is None else declared)
-        self._joins_texts = yields or hint not in UNKNOWN  # a plain function must say that it gives texts
+        # A plain function must say that it gives texts.
+        self._joins_texts = yields or not any(hint is unknown for unknown in UNKNOWN)
         if declared is None and not _is_structured(hint):
             return
         from toolcrib.compiling.core_schema import why_no_schema

@@ -217,7 +217,7 @@ async def test_a_command_writes_to_a_temporary_folder_of_its_own(outside_tmp: Pa
             call = ToolCall("shell", {"command": f"echo {number} >> {name}; cat {name}"})
             result = await box.call(call, key=CallKey(RUN, 1, number))
     assert result.text.split() == ["0", "1"]
-    assert not os.path.exists(name)  # noqa: ASYNC240, PTH110
+    assert not os.path.exists(name)  # noqa: ASYNC240, PTH110 - one look at a local file
 
 
 TOOLS = [

@@ -18,6 +18,7 @@ import fcntl
 
 from tests.cases import each
 from toolcrib.errors import ToolcribError
+from toolcrib.private_files import lock
 from toolcrib.rules.locked_json import LockedJsonFile
 from toolcrib.secrets import SecretError, SecretFile
 from toolcrib.tools.change_journal import ChangeJournal
@@ -89,15 +90,15 @@ async def held(kind: str, folder: Path) -> AsyncGenerator[None]:
 
 
 @each(
-    "kind, lock", [("login", "login"), ("list", ".approvals.json.lock"), ("journal", "toolcrib/changes/lock")]
+    "kind, name", [("login", "login"), ("list", ".approvals.json.lock"), ("journal", "toolcrib/changes/lock")]
 )
 async def test_a_lock_is_free_once_it_is_released_also_beside_a_process_forked_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, lock: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with ExitStack() as forked:
         async with held(kind, tmp_path):
             forked.enter_context(a_forked_process())
-        fd = os.open(tmp_path / lock, os.O_RDWR)
+        fd = os.open(tmp_path / name, os.O_RDWR)
         forked.callback(os.close, fd)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises BlockingIOError where it is held
+        assert lock(fd, wait=False)

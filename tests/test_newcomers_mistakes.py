@@ -475,7 +475,7 @@ def test_a_generic_base_of_tools_may_be_given_the_types() -> None:
 class Renamed(Below, Tool[PairData, str], name="renamed", effect=Effect.READ, secrets=()):
     """A tool with params of its own, which shares the code of another."""
 
-    def execute(self, params: PairData, ctx: Context) -> str:  # type: ignore[override]
+    def execute(self, params: PairData, ctx: Context) -> str:  # type: ignore[override] # that of Below takes others
         return repr(params)
 
 

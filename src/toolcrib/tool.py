@@ -209,7 +209,7 @@ def result_type(cls: type[Any]) -> Any:
 
 
 def _types_of(cls: type[Any]) -> tuple[Any, ...] | None:
-    """The `P` and `R` of a tool class: what it gives Tool itself counts before what its other bases give.
+    """The types that a tool class gives for Tool's `P` and `R`. A base `Tool[...]` counts before its other bases.
 
     A generic class between it and Tool may have given them names of its own.
     """

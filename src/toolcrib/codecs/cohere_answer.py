@@ -108,7 +108,7 @@ class CohereDecoder:
         return chunks
 
     def end(self) -> list[Chunk]:
-        """The last chunks, of calls of which a piece came after the end of the message."""
+        """Chunks that end the calls of which a piece came after the end of the message."""
         return [*self._slots.done()]
 
     def finish(self) -> Response:

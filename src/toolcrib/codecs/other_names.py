@@ -48,11 +48,9 @@ class OtherNames:
     def schema(self, spec: ToolSpec, dialect: str) -> dict[str, Any]:
         """The input schema of a tool with the other names of its parameters, whose own stand in the descriptions."""
         names = self.parameters.get(spec.name)
-        return (
-            _renamed_parameters(_schema_to_rename(spec, dialect), names)
-            if names
-            else spec.in_dialect(dialect)
-        )
+        if not names:
+            return spec.in_dialect(dialect)
+        return _renamed_parameters(_schema_to_rename(spec, dialect), names)
 
 
 def names_in_request(
@@ -87,7 +85,7 @@ def _wire_names_of(spec: ToolSpec, dialect: str) -> dict[str, str]:
 
 @functools.lru_cache(1024)
 def _schema_to_rename(spec: ToolSpec, dialect: str) -> dict[str, Any]:
-    """The schema of a tool in a dialect, whose root names parameters in `properties` alone.
+    """The schema of a tool in a dialect, with parameters named in the `properties` and `required` of its root alone.
 
     Dialects of other providers than Anthropic's leave `dependentRequired` and its like, which would keep the old names.
     """

@@ -66,7 +66,7 @@ class StreamedKeys:
         return "".join([*done, text[at:]] if final else done)
 
     def _may_grow(self, key: re.Match[str]) -> bool:
-        """Whether a match at the end of the text may become a key that is replaced."""
+        """Whether a match at the end of the text can still become a key that is replaced when more text comes."""
         quote, name, close, space, colon = key.groups()
         if colon:
             return False

@@ -61,7 +61,7 @@ def _from_json(core: Any) -> Any:
 
 
 def _around(core: Any, check: Callable[[Any, Any], Any]) -> Any:
-    """A core schema with a function around it, which others refer to by the same name."""
+    """A core schema with a function around it; references to it lead to the whole."""
     inner = {key: value for key, value in core.items() if key != "ref"}
     return core_schema.no_info_wrap_validator_function(check, cast("Any", inner), ref=core.get("ref"))
 

@@ -74,7 +74,7 @@ class TypedParams:
             kind = modern(kind)
             core = strict(core_schema_of(kind))
             if extras:
-                core = _with_extras(core, extras)
+                core = _field_as_extras(core, extras)
             raw = json_schema_of(core)
         except Exception as problem:
             raise ToolDefinitionError(f"tool {tool!r}: {_culprit(kind)}{why_no_schema(problem)}") from problem
@@ -204,10 +204,10 @@ def _are_exact(numbers: list[bytes]) -> bool:
         return False
 
 
-def _with_extras(core: Any, name: str) -> Any:
+def _field_as_extras(core: Any, name: str) -> Any:
     """The core schema of a TypedDict in which one field is replaced by all keys that are not named."""
     if core["type"] == "definitions":
-        return {**core, "schema": _with_extras(core["schema"], name)}
+        return {**core, "schema": _field_as_extras(core["schema"], name)}
     fields = dict(core["fields"])
     return {
         **core,

@@ -56,7 +56,7 @@ def lower(constraint: Any, target: str, *, rung: RungName | None = None) -> Lowe
 
 
 def rungs_of(constraint: Any, target: str, *, other_names: bool = False) -> list[Lowered]:
-    """Every rung that a server takes of a constraint, the best first; text is the last.
+    """All ways in which a server can be asked to keep to a constraint, the best first; plain text is the last.
 
     `other_names`: names of parameters that a server refuses exclude no rung, because the codec replaces them.
     """

@@ -48,7 +48,7 @@ def deliver(value: Any, definition: Definition) -> tuple[ToolResult, str]:
 
 
 def _json_of(value: Any, output: Output) -> str:
-    """A value as JSON, as its declared type is written; what that cannot write, as any value."""
+    """A value as JSON, written by its declared type, or without it where that cannot write the value."""
     if output.to_json is None:
         return to_json_text(value)
     try:

@@ -76,7 +76,7 @@ FILE_LIST = re.compile(  # an option whose file names more files
 )
 BASH_QUOTE = "$'"
 # Commands that a plan rewrites, or whose input it rewrites. Rules see them as they are written, too.
-REPLACED = re.compile(r"\b(?:xargs|find|env|command|[a-z]*sh)\b")
+REWRITTEN = re.compile(r"\b(?:xargs|find|env|command|[a-z]*sh)\b")
 
 
 def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: bool) -> tuple[Access, ...]:
@@ -117,7 +117,7 @@ def accesses_of(command: str, judgement: Judgement, folder: str, *, unasked: boo
             of_command = bool(part.argv) and not _is_one_of(operand, redirected)
             found += _paths(operand, folder, free or (of_command and paths.objection(operand.path) is None))
     seen = find_commands(command)
-    found += _hints(tuple(one.argv) for one in seen if REPLACED.search(" ".join(one.argv[:1])))
+    found += _hints(tuple(one.argv) for one in seen if REWRITTEN.search(" ".join(one.argv[:1])))
     if {"|", "<"} & {*command} and any(part.effect != "read" or not part.proved for part in judgement.parts):
         found += _hints(form for one in seen if one.argv for form in in_input(one))
     return tuple(dict.fromkeys([*found, *_of_sed_scripts(found, folder)]))

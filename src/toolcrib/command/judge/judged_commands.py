@@ -138,12 +138,8 @@ class PlanJudge:
                 git_reads_elsewhere(at, self.links.root) for at in _run_in(self.links, known, folders)
             )
             reasons += [f"{known.name} reads {found}" for found in elsewhere if found]
-        if known.name == "cd":
-            reasons += (
-                []
-                if self._after_cd(command, folders)
-                else ["cd to a folder that may be outside the workspace"]
-            )
+        if known.name == "cd" and not self._after_cd(command, folders):
+            reasons.append("cd to a folder that may be outside the workspace")
         grantable = not reasons
         if known.usage.effect != "read" and any(word.piped for word in command.words):
             reasons.append(f"{known.name}: a process substitution for a program that does more than read")

@@ -108,7 +108,7 @@ def may_hold_secrets(path: str) -> bool:
 
 
 def names_secrets(pattern: str) -> bool:
-    """Whether a path, or a pattern of paths, is meant for files that may hold secrets."""
+    """Whether the name in a path or pattern is one of files that may hold secrets."""
     return may_hold_secrets(pattern) or _matches_samples(normalize("NFKC", pattern))
 
 

@@ -269,7 +269,7 @@ def _wrapped(words: list[Word], argv: list[str | None]) -> Recognised:
     at = inner_at(texts)
     if name == "watch" and not all(text and UNSPLIT.fullmatch(text) for text in argv[1:]):
         raise NotProved("watch: a shell would read what it runs")
-    if name == "env" and inner_at([*texts, "program"]) == len(texts):
+    if name == "env" and inner_at([*texts, "program"]) == len(texts):  # no program stands behind its options
         raise NotProved("env: shows all variables, which may hold secrets")
     if not WRAPPERS[name].harmless or at is None or argv[at] is None:
         raise NotProved(f"{name}: runs another program")

@@ -41,7 +41,7 @@ def _no_merging(found: Arguments) -> None:
 
 
 def _compared_files(found: Arguments) -> None:
-    """A patch that is checked is compared with whatever files it names."""
+    """`git apply --check` reads whatever files a patch names, so it counts as reading the folder."""
     if "--check" in found.options:
         found.operands.append((Word((".",)), "read"))
 

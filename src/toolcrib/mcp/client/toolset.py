@@ -273,7 +273,7 @@ class McpToolset:
         return self.servers()
 
     async def _current(self) -> dict[str, RemoteTool]:
-        """What `_known` gives. Many definitions are judged on a thread, so that the event loop goes on meanwhile."""
+        """All known tools by name, as `_known` gives them; many are judged on a thread, beside the event loop."""
         index = self._index
         if index is not None and index[0] == self.version:
             return index[1]
